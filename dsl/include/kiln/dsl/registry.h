@@ -1,0 +1,54 @@
+// The kernels of the process by qualified C++ name: what KILN_KERNEL registers into and the command line lists from.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kiln/runtime/error.h"
+#include "kiln/runtime/variant.h"
+
+namespace kiln {
+
+// One compile-time parameter of a kernel family.
+struct ConfigAxis {
+  std::string name;
+  std::vector<std::string> values;  // as text; the first is the default; empty: any value of the member's type
+  std::string default_value;
+};
+
+struct ParamInfo {
+  std::string name, type;  // "x", "In<f32>"
+};
+
+// One kernel or kernel family. Static lifetime. Thread-safe.
+class KernelEntry {
+ public:
+  virtual ~KernelEntry() = default;
+  virtual const std::string& name() const = 0;   // "ns::saxpy"
+  virtual std::string place() const = 0;         // "file.cpp:12"
+  virtual std::vector<ParamInfo> params() const = 0;
+  virtual const std::vector<ConfigAxis>& axes() const = 0;  // empty: no config
+  // Every accepted config of the space as "tile=8,unroll=2"; {""} for a kernel without one.
+  virtual std::vector<std::string> configs() const = 0;
+  // The variant for a config given as "tile=8" (what is not named takes its default). Errors: unknown parameter (with the list), a value
+  // that does not parse or that the space refuses (with the name of the rule), a recording error (file:line).
+  virtual Result<std::shared_ptr<const Variant>> variant(const std::string& config) const = 0;
+};
+
+class Registry {
+ public:
+  static Registry& instance();
+  void add(const KernelEntry* entry);
+  std::vector<const KernelEntry*> kernels() const;  // sorted by name
+  // By qualified name, or by its last part when that is unique. Errors: unknown (with near names), ambiguous, two kernels of one name (both places).
+  Result<const KernelEntry*> find(const std::string& name) const;
+
+ private:
+  Registry();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kiln

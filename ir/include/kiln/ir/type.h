@@ -1,0 +1,49 @@
+// Scalar types of the kernel language and their facts. Plain data, no state, thread-safe.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace kiln::ir {
+
+// Signedness is part of the type: i32 and u32 never mix without a cast.
+// Void is the type of an operation without a result.
+enum class Type : std::uint8_t { Void, Bool, I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64 };
+inline constexpr int kTypeCount = 14;
+
+constexpr bool is_bool(Type t) { return t == Type::Bool; }
+constexpr bool is_integer(Type t) { return t >= Type::I8 && t <= Type::U64; }
+constexpr bool is_float(Type t) { return t >= Type::F16; }
+constexpr bool is_signed(Type t) { return t == Type::I8 || t == Type::I16 || t == Type::I32 || t == Type::I64; }
+constexpr bool is_unsigned(Type t) { return is_integer(t) && !is_signed(t); }
+
+// Width of a value in bits: 1 for bool, 0 for Void.
+constexpr unsigned bit_width(Type t) {
+  constexpr std::uint8_t table[kTypeCount] = {0, 1, 8, 8, 16, 16, 32, 32, 64, 64, 16, 16, 32, 64};
+  return table[static_cast<int>(t)];
+}
+// Size of an element in memory in bytes: a bool is one byte holding 0 or 1.
+constexpr unsigned byte_size(Type t) { return t == Type::Bool ? 1 : bit_width(t) / 8; }
+
+// A mask of the low bit_width(t) bits. Values travel as u64 "bit patterns": the value's bits in the
+// low end, every higher bit zero (also for negative signed values).
+constexpr std::uint64_t value_mask(Type t) {
+  return bit_width(t) >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bit_width(t)) - 1;
+}
+constexpr std::int64_t sign_extend(Type t, std::uint64_t bits) {
+  const unsigned shift = 64 - bit_width(t);
+  return shift == 0 ? static_cast<std::int64_t>(bits) : static_cast<std::int64_t>(bits << shift) >> shift;
+}
+
+// "f32" and so on; "void" for Void.
+std::string_view name(Type t);
+// The type called `text`, or nothing.
+std::optional<Type> parse_type(std::string_view text);
+
+// True for the types whose arithmetic exists today (bool, 32- and 64-bit integers, f32, f64). A kernel that
+// computes with another type is refused by the verifier with a sentence, never miscompiled.
+constexpr bool has_arithmetic(Type t) {
+  return t == Type::Bool || t == Type::I32 || t == Type::U32 || t == Type::I64 || t == Type::U64 || t == Type::F32 || t == Type::F64;
+}
+
+}  // namespace kiln::ir

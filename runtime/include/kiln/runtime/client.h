@@ -1,0 +1,112 @@
+// Client: the host's handle to one device. Cheap to copy, thread-safe. Stream: an ordered queue of work on that device.
+// Memory: reference-counted device memory; a Buffer<T, R> (buffer.h) is a typed view of one.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kiln/ir/kernel.h"
+#include "kiln/runtime/error.h"
+#include "kiln/runtime/launch_config.h"
+#include "kiln/runtime/variant.h"
+
+namespace kiln {
+
+class Server;  // server.h: the device behind a client
+
+// What a device can do.
+struct DeviceProperties {
+  std::string name, kind;                 // "AMD EPYC ...", "cpu" or "cuda"
+  std::string arch;                       // "x86-64-v4", "sm_90"
+  Dim3 max_grid{0x7fffffffu, 65535u, 65535u}, max_block{1024u, 1024u, 64u};
+  std::uint32_t max_threads_per_block = 1024, max_static_shared = 48 * 1024, max_dynamic_shared = 227 * 1024, warp_size = 32;
+  std::uint32_t workers = 1;              // threads or multiprocessors
+};
+
+class Stream;
+
+class Client {
+ public:
+  // "cpu", "cuda", "cuda:1". Errors: unknown name (with the list), no such device, no usable driver (with the reason).
+  static Result<Client> open(const std::string& device);
+  // KILN_DEVICE, else the first usable GPU, else the CPU. Throws kiln::Exception when KILN_DEVICE names nothing usable. Same client each time.
+  static Client default_client();
+
+  explicit Client(std::shared_ptr<Server> server) : server_(std::move(server)) {}
+  const DeviceProperties& properties() const;
+  Stream stream() const;          // a new stream
+  Stream default_stream() const;  // the calling thread's default stream
+  Result<void> sync() const;      // every stream; reports device faults only
+  Server& server() const { return *server_; }
+  bool operator==(const Client& o) const { return server_ == o.server_; }
+
+ private:
+  std::shared_ptr<Server> server_;
+};
+
+class Stream {
+ public:
+  const Client& client() const { return client_; }
+  std::uint64_t id() const { return id_; }
+  // Waits for this stream's work, confirms late faults. Reports device faults, never a launch's failure (that lives on the bytes).
+  Result<void> sync() const;
+  Stream(Client client, std::uint64_t id) : client_(std::move(client)), id_(id) {}
+
+ private:
+  Client client_;
+  std::uint64_t id_;
+};
+
+struct ByteRange {
+  std::uint64_t begin = 0, end = 0;  // [begin, end)
+  bool empty() const { return begin >= end; }
+  bool operator==(const ByteRange&) const = default;
+};
+
+struct Allocation;  // of the runtime: storage, generation, claims
+using Memory = std::shared_ptr<Allocation>;  // dropping the last one frees it in stream order
+
+// A range of one allocation, as copies and launches name it.
+struct Binding {
+  Memory memory;   // null for an empty buffer
+  ByteRange range; // within the allocation
+};
+
+namespace rt {
+// Untyped operations under Buffer<T, R>. `bytes` may be 0 (no memory is made). The calling thread's default stream orders them where no stream is given.
+Result<Memory> allocate(const Client& client, std::uint64_t bytes);                     // contents undefined
+Result<void> write(const Stream& stream, const Binding& to, const void* from);            // host -> device; `from` may be reused on return
+Result<void> fill_zero(const Stream& stream, const Binding& to);
+Result<void> copy(const Stream& stream, const Binding& to, const Binding& from);          // device -> device, equal sizes, not overlapping
+Result<void> read(const Stream& stream, const Binding& from, void* to);                   // confirms, refuses claimed bytes (Unwritten inside Several), copies
+Result<void> check(const Client& client, std::span<const Binding> ranges);                // claims only, no waiting
+Result<void> sync(const Client& client, std::span<const Binding> ranges);                 // waits, confirms, then check
+}  // namespace rt
+
+// One argument of a launch, in signature order.
+struct LaunchArg {
+  bool is_buffer = false;
+  Binding binding;                                  // buffers
+  std::array<std::uint64_t, ir::kMaxRank> extents{};  // buffers
+  std::array<std::uint64_t, ir::kMaxRank> strides{};  // strided buffers, in elements
+  ir::Type type = ir::Type::Void;                   // element type of a buffer, type of a scalar
+  std::uint8_t rank = 0;                            // buffers
+  std::uint64_t bits = 0;                           // scalars: bit pattern
+};
+
+struct LaunchRequest {
+  const Variant* variant = nullptr;
+  LaunchConfig config;
+  std::span<const LaunchArg> args;
+  ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel;
+};
+
+// Enqueues. Returns what is known at enqueue; ignoring it loses nothing, since a failure stays on the bytes it concerns. No allocation after the
+// first launch of a program.
+Result<void> launch(const Stream& stream, const LaunchRequest& request);
+
+}  // namespace kiln
