@@ -34,25 +34,25 @@ enum class Bounds : std::uint8_t { Undecided, Checked, Proven };
 // Something that loads, stores and atomics can name. Row-major; the last dimension is contiguous unless strided.
 struct Mem {
   Space space = Space::Global;
-  std::string name;                         // the parameter's or variable's name, for people
+  std::string name{};                       // the parameter's or variable's name, for people
   Type element = Type::F32;
   std::uint8_t rank = 1;                    // 1 ... kMaxRank
   Access access = Access::InOut;            // Global only
   bool strided = false;                     // Global only: a run-time stride per dimension, in elements
   bool dynamic = false;                     // Shared only, rank 1, at most one per kernel: extent = dynamic shared bytes / element size
   std::array<std::uint64_t, kMaxRank> extents{};  // Shared and Local, static
-  Loc loc;
+  Loc loc{};
 };
 
 struct Param {
-  std::string name;
+  std::string name{};
   bool is_buffer = false;
   std::uint32_t mem = kNone;  // is_buffer: index into Kernel::mems
   Type type = Type::Void;     // scalar
 };
 
 struct Slot {
-  std::string name;
+  std::string name{};
   Type type = Type::F32;
 };
 
@@ -64,14 +64,14 @@ struct Op {
   std::uint32_t index = kNone;      // mem, slot or parameter number
   std::uint32_t site = kNone;       // accesses with bounds == Checked: index into Prepared::sites
   std::uint64_t imm = 0;            // Const: bit pattern; Require: index into Kernel::texts
-  Loc loc;
-  std::vector<ValueId> operands;
-  std::vector<RegionId> regions;
-  std::vector<std::uint64_t> cases;  // Switch: bit patterns in the operand's type, distinct
+  Loc loc{};
+  std::vector<ValueId> operands{};
+  std::vector<RegionId> regions{};
+  std::vector<std::uint64_t> cases{};  // Switch: bit patterns in the operand's type, distinct
 };
 
 struct Region {
-  std::vector<OpId> ops;
+  std::vector<OpId> ops{};
 };
 
 struct Options {
