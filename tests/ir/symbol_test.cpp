@@ -22,7 +22,7 @@ TEST_CASE("distinct names give distinct symbols") {
   std::set<std::string> names{"9a", "\x9a", "\x9a" "a", "9ab", "9", "9$", "20x", " x", "2dx", "-x", l300, l300 + "b", "b" + l300, std::string(200, 'a'), std::string(201, 'a')};
   for (int c = 0; c < 256; ++c) {
     names.insert(std::string(1, static_cast<char>(c)));
-    for (int d = 0; d < 256; ++d) names.insert({static_cast<char>(c), static_cast<char>(d)});
+    for (int d = 0; d < 256; d += d < 128 ? 1 : 17) names.insert({static_cast<char>(c), static_cast<char>(d)});
   }
   std::set<std::string> symbols;
   for (const std::string& n : names) {
