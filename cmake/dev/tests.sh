@@ -1,0 +1,135 @@
+# Part of ./dev: running the doctest programs and the other ctest entries, and counting. Sourced.
+
+known_devices="cpu"
+
+# run_program LOG PROGRAM ARG...: output and exit status into LOG and LOG.rc. A hang ends after KILN_TEST_TIMEOUT seconds.
+run_program() {
+  local log="$1" rc=0
+  shift
+  timeout --kill-after=10 "${KILN_TEST_TIMEOUT:-900}" "$@" >"$log" 2>&1 </dev/null || rc=$?
+  echo "$rc" >"$log.rc"
+}
+
+# count_program NAME LOG FILTERED: adds to the totals `passed` and `failed`, prints what failed. Uses doctest's last summary line; a program that
+# crashed, hung, printed no summary or ran nothing is a failure of its own.
+count_program() {
+  local name="$1" log="$2" filtered="$3" rc summary ok bad why=""
+  rc="$(cat "$log.rc" 2>/dev/null || echo none)"
+  summary="$(grep -aE '^\[doctest\] test cases: ' "$log" | tail -n 1 || true)"
+  ok="$(sed -nE 's/.*\| *([0-9]+) passed.*/\1/p' <<<"$summary")"
+  bad="$(sed -nE 's/.*\| *([0-9]+) failed.*/\1/p' <<<"$summary")"
+  if [ "$rc" = 124 ] || [ "$rc" = 137 ]; then why="did not end within ${KILN_TEST_TIMEOUT:-900} s"
+  elif [ -z "$ok" ] || [ -z "$bad" ]; then why="ended with status $rc and without a summary"
+  elif [ "$rc" != 0 ] && [ "$bad" = 0 ]; then why="ended with status $rc although no test case failed"
+  elif [ $((ok + bad)) -eq 0 ] && [ "$filtered" = 0 ]; then why="ran no test case"
+  fi
+  passed=$((passed + ${ok:-0}))
+  failed=$((failed + ${bad:-0}))
+  if [ -n "$why" ]; then failed=$((failed + 1)); fi
+  if [ -n "$why" ] || [ "${bad:-0}" != 0 ]; then
+    echo "---- $name ----"
+    # From the first report on; a flood is cut in the middle, the log has all of it.
+    if [ "$(wc -l <"$log")" -gt 400 ]; then
+      head -n 200 "$log"
+      echo "... (the whole log: $log) ..."
+      tail -n 200 "$log"
+    else
+      cat "$log"
+    fi
+    if [ -n "$why" ]; then echo "$name $why"; fi
+  elif [ $((ok + bad)) -gt 0 ]; then
+    echo "$name: $ok passed"
+  fi
+}
+
+# finish: the one closing line.
+finish() {
+  echo "$passed passed, $failed failed"
+  if [ "$failed" -gt 0 ] || [ "$passed" -eq 0 ]; then exit 1; fi
+  exit 0
+}
+
+# test_command TREE [--devices LIST] [NAME...]
+test_command() {
+  local tree="$1" devices="$known_devices" device
+  shift
+  local areas=() parts=()
+  passed=0
+  failed=0
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      --devices) [ $# -ge 2 ] || die_usage "--devices needs a list, for example cpu"; devices="$2"; shift ;;
+      --devices=*) devices="${1#--devices=}" ;;
+      -*) die_usage "unknown option '$1' of test" ;;
+      *) parts+=("$1") ;;
+    esac
+    shift
+  done
+  for device in ${devices//,/ }; do
+    case " $known_devices " in
+      *" $device "*) ;;
+      *) die_usage "no device '$device' to test on; there are: $known_devices" ;;
+    esac
+  done
+  [ -n "$devices" ] || die_usage "--devices needs a list, for example cpu"
+  export KILN_TEST_DEVICES="$devices"
+
+  if ! { setup_packages build && build_tree "$tree"; }; then
+    failed=1
+    finish
+  fi
+
+  # A name is an area, else a part of a test case's name.
+  local filters=() name program
+  for name in ${parts[@]+"${parts[@]}"}; do
+    if [ -x "$tree/bin/kiln_test_$name" ]; then areas+=("$name"); else filters+=("*$name*"); fi
+  done
+  local programs=()
+  for program in "$tree"/bin/kiln_test_*; do
+    [ -x "$program" ] || continue
+    name="${program##*/kiln_test_}"
+    if [ ${#areas[@]} -gt 0 ]; then
+      case " ${areas[*]} " in *" $name "*) ;; *) continue ;; esac
+    fi
+    programs+=("$name")
+  done
+  local args=(--no-colors=true) filtered=0
+  if [ ${#filters[@]} -gt 0 ]; then
+    filtered=1
+    args+=("--test-case=$(IFS=,; echo "${filters[*]}")")
+  fi
+
+  local logs="$tree/test-logs"
+  rm -rf "$logs"
+  mkdir -p "$logs"
+  for name in ${programs[@]+"${programs[@]}"}; do
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+    run_program "$logs/$name.log" "$tree/bin/kiln_test_$name" "${args[@]}" &
+  done
+  wait
+  for name in ${programs[@]+"${programs[@]}"}; do count_program "$name" "$logs/$name.log" "$filtered"; done
+  if [ ${#areas[@]} -eq 0 ]; then run_extras "$tree" "$logs" ${parts[@]+"${parts[@]}"}; fi
+  finish
+}
+
+# run_extras TREE LOGS [NAME...]: the ctest entries that are no doctest program (must-not-compile and the like), one count each.
+run_extras() {
+  local tree="$1" log="$2/extras.log" pattern ok bad
+  shift 2
+  pattern="$(IFS='|'; echo "$*")"
+  (ctest --test-dir "$tree" -LE '^doctest$' ${pattern:+-R "$pattern"} -j "$jobs" --output-on-failure --timeout 600 >"$log" 2>&1 </dev/null) || true
+  ok="$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed ' "$log" || true)"
+  bad="$(sed -nE 's/^[0-9]+% tests passed, ([0-9]+) tests failed out of [0-9]+.*/\1/p' "$log")"
+  if [ -z "$bad" ]; then
+    if grep -q 'No tests were found' "$log"; then return; fi
+    bad=1
+  fi
+  passed=$((passed + ok))
+  failed=$((failed + bad))
+  if [ "$bad" != 0 ]; then
+    echo "---- extras ----"
+    grep -vE ' Passed | Start ' "$log" | head -n 400
+  elif [ "$ok" != 0 ]; then
+    echo "extras: $ok passed"
+  fi
+}
