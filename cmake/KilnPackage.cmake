@@ -9,14 +9,11 @@ foreach(name ir runtime dsl autotune codegen)
     get_target_property(kind kiln_${name} TYPE)
     if(NOT kind STREQUAL "INTERFACE_LIBRARY")
       # Beside one another wherever the tree is moved; codegen is opened by name from the runtime's own folder.
-      set_target_properties(kiln_${name} PROPERTIES INSTALL_RPATH "$ORIGIN" VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+      set_target_properties(kiln_${name} PROPERTIES INSTALL_RPATH "$ORIGIN")
     endif()
     list(APPEND kiln_exported kiln_${name})
   endif()
 endforeach()
-if(TARGET kiln_codegen)
-  set_target_properties(kiln_codegen PROPERTIES VERSION "" SOVERSION "")  # a plugin: one plain name
-endif()
 list(APPEND kiln_exported kiln)
 
 install(TARGETS ${kiln_exported} EXPORT kilnTargets
