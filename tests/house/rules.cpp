@@ -67,7 +67,10 @@ std::optional<std::string> resolve(const fs::path& root, const std::string& file
     const fs::path found = place / name;
     if (fs::is_regular_file(found)) return fs::relative(fs::canonical(found), fs::canonical(root)).generic_string();
   }
-  if (name.starts_with("kiln/")) return name.substr(5);  // ours by name, missing: checked by its area all the same
+  if (name.starts_with("kiln/")) {  // ours by name, but missing: checked by its area all the same
+    const std::string area = name.substr(5, name.find('/', 5) - 5);
+    return area + "/include/" + name;
+  }
   return std::nullopt;
 }
 
