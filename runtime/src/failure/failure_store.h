@@ -1,0 +1,130 @@
+// The failures of one device and the bytes they lie on. Not a queue of errors and not a state of a stream: a failure belongs to bytes, and stays
+// until those bytes are written whole or freed.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "claims.h"
+#include "kiln/runtime/error.h"
+
+namespace kiln::rt {
+
+// A claim that a query met.
+struct Claimed {
+  FailureId failure = 0;
+  std::uint64_t memory = 0;  // the allocation it was found on
+  Error error;               // the root
+};
+
+// How an operation came to carry the failure of its input.
+enum class Propagation : std::uint8_t {
+  Skipped,  // it did not run
+  Voided,   // it had been enqueued before the failure was known, and ran on claimed bytes
+};
+
+// One per device. Thread-safe: every function may be called by any thread; one mutex, never held over anything that blocks or over code of others.
+// Healthy operations allocate nothing. Destroying it forgets everything.
+class FailureStore {
+ public:
+  static constexpr std::size_t kKeptSkips = 16;  // records kept per failure, newest
+
+  FailureStore() = default;
+  FailureStore(const FailureStore&) = delete;
+  FailureStore& operator=(const FailureStore&) = delete;
+
+  // --- queries ------------------------------------------------------------------------------------------------------
+  // The first claim in the order given, none where all is well. Does not wait.
+  std::optional<Claimed> read_failure(std::span<const MemoryRange> ranges) const;
+  // For reads and checks. Success, or Several (always, also for one) of Unwritten errors: each failure once, in the order found. Memory that was never
+  // allocated and carries no failure gives NotFound. Late faults are the launch log's: confirm them first.
+  Result<void> ensure_written(std::span<const MemoryRange> ranges) const;
+  // The Unwritten error of a read of `memory`, which carries `failure`: number, how many allocations still carry it, the skips between, the root.
+  Error report(FailureId failure, std::uint64_t memory) const;
+  // The error of a failure; none once no byte carries it.
+  std::optional<Error> error(FailureId failure) const;
+  // The bytes of `memory` that carry `failure`, ascending, touching ranges as one.
+  std::vector<ByteRange> ranges(FailureId failure, std::uint64_t memory) const;
+  std::uint64_t tagged(FailureId failure) const;  // how many allocations carry it
+  std::size_t size() const;                       // failures known; 0 after everything was written or freed
+  bool empty() const { return size() == 0; }
+
+  // --- changes ------------------------------------------------------------------------------------------------------
+  // A place in the order of operations, later than every one before.
+  Stamp next_stamp() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  Stamp now() const { return clock_.load(std::memory_order_relaxed); }
+
+  // A failure on no bytes yet. Give it some with taint(), or prune() it.
+  FailureId insert(Error error);
+  // Puts a known failure on the ranges (empty ones are nothing), as an operation enqueued now. No-op for a failure that is gone.
+  void taint(FailureId failure, std::span<const MemoryRange> ranges);
+  // The ranges were written whole: nothing there is claimed any more, bytes outside stay claimed.
+  void written(std::span<const MemoryRange> ranges);
+  // Freed, or bound to other storage.
+  void clear(std::uint64_t memory) noexcept;
+  // Another error for a failure that is still known; else a no-op.
+  void replace(FailureId failure, Error error);
+  // Forgets a failure that lies on no bytes.
+  void prune(FailureId failure);
+
+  // --- what scopes and the launch log do, each in one step -------------------------------------------------------------
+  struct Entered {
+    Stamp stamp = 0;
+    std::optional<Claimed> claimed;  // set: an input was claimed, and the writes carry that failure now
+  };
+  // Looks at `reads`; a claim there is passed on to `writes` with a record that `name` needed it.
+  Entered enter(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes);
+  // An operation of that stamp went well: older claims on `covers` end.
+  void succeed(Stamp stamp, std::span<const MemoryRange> covers);
+  // An operation of that stamp failed: `writes` are claimed. Returns the new failure, 0 when there were no bytes to claim. Never throws: when there is
+  // no memory to note a claim with, the store counts everything as claimed from then on rather than let a failure be read as data.
+  FailureId fail(Stamp stamp, std::span<const MemoryRange> writes, Error error) noexcept;
+  // `ranges` carry `failure` because of an operation of that stamp; a record says that `name` needed `needed`. No-op for a failure that is gone.
+  void propagate(FailureId failure, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> ranges, Stamp stamp, Propagation how);
+  // Every byte counts as claimed from now on; see fail().
+  void lose_track() noexcept;
+
+ private:
+  struct Skip {
+    std::string name;
+    std::uint64_t needed = 0;
+    std::vector<std::uint64_t> produced;
+    Propagation how = Propagation::Skipped;
+  };
+  struct Node {
+    Error error;
+    std::uint64_t tagged = 0;
+    std::deque<Skip> skipped;  // newest kKeptSkips, oldest first
+    std::uint64_t skipped_total = 0;
+  };
+  class Tags;
+
+  std::optional<Claimed> find(std::span<const MemoryRange> ranges) const;
+  Error describe(FailureId failure, std::uint64_t memory) const;
+  FailureId mint(Error error);
+  void add_skip(Node& node, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> produced, Propagation how);
+  void put(FailureId failure, std::span<const MemoryRange> ranges, Stamp stamp);
+  void drop_if_bare(FailureId failure);
+
+  std::atomic<Stamp> clock_{0};
+  mutable std::mutex mutex_;
+  FailureId last_failure_ = 0;
+  bool lost_ = false;
+  std::map<FailureId, Node> nodes_;
+  ClaimMap claims_;
+};
+
+// The error of bytes whose scope was left before it settled.
+const Error& torn_down();
+// "matmul@tile=16" of "ns::matmul@tile=16".
+std::string_view short_name(std::string_view kernel);
+
+}  // namespace kiln::rt
