@@ -3,7 +3,7 @@
 namespace kiln::ir {
 namespace {
 
-// Keeps only what is reachable from the body, numbered in program order.
+// Keeps only what is reachable from the body, numbered in program order; files and texts in the order of their first use.
 class Compactor {
  public:
   explicit Compactor(Kernel& k) : k_(k), new_id_(k.ops.size(), kNone), done_(k.regions.size(), false) {}
@@ -16,6 +16,8 @@ class Compactor {
     }
     k_.ops = std::move(ops_);
     k_.regions = std::move(regions_);
+    renumber_files();
+    renumber_texts();
   }
 
  private:
@@ -38,6 +40,38 @@ class Compactor {
       }
     }
     return fresh;
+  }
+
+  void renumber_files() {
+    std::vector<std::uint32_t> fresh(k_.files.size(), kNone);
+    std::vector<std::string> files;
+    const auto renumber = [&](Loc& loc) {
+      if (loc.line == 0 || loc.file >= fresh.size()) {
+        loc = Loc{};
+        return;
+      }
+      std::uint32_t& number = fresh[loc.file];
+      if (number == kNone) {
+        number = static_cast<std::uint32_t>(files.size());
+        files.push_back(k_.files[loc.file]);
+      }
+      loc.file = number;
+    };
+    renumber(k_.loc);
+    for (Mem& m : k_.mems) renumber(m.loc);
+    for (Op& op : k_.ops) renumber(op.loc);
+    k_.files = std::move(files);
+  }
+
+  // One text for each require, in their order.
+  void renumber_texts() {
+    std::vector<std::string> texts;
+    for (Op& op : k_.ops) {
+      if (op.code != Opcode::Require || op.imm >= k_.texts.size()) continue;
+      texts.push_back(k_.texts[op.imm]);
+      op.imm = texts.size() - 1;
+    }
+    k_.texts = std::move(texts);
   }
 
   Kernel& k_;

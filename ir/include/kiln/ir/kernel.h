@@ -108,7 +108,8 @@ std::string to_string(const Kernel& k, Loc loc);
 // a prefix and a 128-bit hash. Distinct names give distinct symbols.
 std::string symbol_name(const std::string& kernel_name);
 
-// Drops unreachable operations and regions and renumbers in program order, so that equal programs have equal text.
+// Drops unreachable operations and regions and renumbers in program order, files and texts (one a require) by first use, so that equal
+// programs have equal text. Declarations keep their numbers. Never fails: what the verifier would refuse stays refused.
 void compact(Kernel& k);
 
 // Calls f(OpId) for every operation of `region` and of the regions below it, in program order (an operation before its regions).
