@@ -1,0 +1,97 @@
+// kiln doctor: what works here and, for the rest, why not. Works on a bare machine.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "command.h"
+#include "compile.h"
+#include "kiln/runtime/client.h"
+#include "names.h"
+
+namespace kiln::cli {
+namespace {
+
+struct Check {
+  std::string what;
+  const char* state;  // "ok", "missing" (nothing needs it), "broken" (something needs it)
+  std::string text;
+};
+
+Check check_code_generator() {
+  const CodegenHandle& handle = code_generator();
+  if (handle.compiler == nullptr) return {"code generator", "broken", handle.error};
+  return {"code generator", "ok", handle.path + ", LLVM " + handle.compiler->llvm_version()};
+}
+
+Check check_ptx() {
+  const CodegenHandle& handle = code_generator();
+  if (handle.compiler == nullptr) return {"PTX architectures", "broken", "no code generator"};
+  return {"PTX architectures", "ok", plain_list(handle.compiler->ptx_architectures())};
+}
+
+Check check_cpu() {
+  const Result<Client> client = Client::open("cpu");
+  if (!client) return {"CPU device", "broken", client.error().data().message};
+  const DeviceProperties& p = client.value().properties();
+  return {"CPU device", "ok", p.name + ", " + p.arch + ", " + std::to_string(p.workers) + " workers"};
+}
+
+Check check_driver() {
+  const char* named = std::getenv("KILN_CUDA_LIBRARY");
+  const std::string library = named != nullptr && *named != 0 ? named : "libcuda.so.1";
+  if (void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    dlclose(handle);
+    return {"CUDA driver", "ok", library};
+  }
+  const char* why = dlerror();
+  return {"CUDA driver", "missing", library + " not found (" + (why != nullptr ? why : "unknown reason") + ")"};
+}
+
+Check check_cuda() {
+  const Result<Client> client = Client::open("cuda");
+  if (client) return {"CUDA device", "ok", client.value().properties().name + ", " + client.value().properties().arch};
+  return {"CUDA device", "missing", client.error().data().message};
+}
+
+Check check_ptxas() {
+  const std::string program = find_ptxas();
+  if (program.empty()) return {"ptxas", "missing", "not on PATH; only --emit cubin would use it"};
+  return {"ptxas", "ok", program + " (only --emit cubin uses it)"};
+}
+
+Check check_environment() {
+  std::string text;
+  for (const char* name : {"KILN_DEVICE", "KILN_CUDA_LIBRARY", "KILN_CODEGEN", "KILN_ENV", "KILN_LOG"})
+    if (const char* value = std::getenv(name)) text += (text.empty() ? "" : ", ") + std::string(name) + "=" + value;
+  return {"environment", "ok", text.empty() ? "no KILN_ variable is set" : text};
+}
+
+}  // namespace
+
+int doctor_command(const Options& options) {
+  const std::vector<Check> checks{check_code_generator(),
+                                  check_ptx(),
+                                  {"CPU level", "ok", host_level()},
+                                  check_cpu(),
+                                  check_driver(),
+                                  check_cuda(),
+                                  check_ptxas(),
+                                  check_environment()};
+  bool good = true;
+  Json all = Json::array();
+  for (const Check& c : checks) {
+    good = good && std::string(c.state) != "broken";
+    all.push_back({{"check", c.what}, {"state", c.state}, {"text", c.text}});
+  }
+  if (options.json) {
+    print_json({{"version", KILN_VERSION}, {"ok", good}, {"checks", all}});
+  } else {
+    std::printf("kiln %s\n", KILN_VERSION);
+    for (const Check& c : checks) std::printf("%-8s %-18s %s\n", c.state, c.what.c_str(), c.text.c_str());
+    std::printf(good ? "kernels can be compiled and run here\n" : "something that is needed is broken, see above\n");
+  }
+  return good ? kDone : kFailed;
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,169 @@
+// The program kiln: reads the command line, runs one command, turns what it throws into one line and an exit code.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <map>
+
+#include "command.h"
+#include "kiln/ir/diagnostic.h"
+#include "names.h"
+
+namespace kiln::cli {
+
+Mode parse_mode(const std::string& text) {
+  if (text.empty()) return Mode::AsKernel;
+  if (text == "checked") return Mode::Checked;
+  if (text == "unchecked") return Mode::Unchecked;
+  usage(unknown("--mode", text, {"checked", "unchecked"}));
+}
+
+std::array<std::uint32_t, 3> parse_extent(const std::string& text, const std::string& option) {
+  std::array<std::uint32_t, 3> extent{1, 1, 1};
+  std::size_t at = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    const std::size_t comma = text.find(',', at);
+    const std::string part = text.substr(at, comma == std::string::npos ? comma : comma - at);
+    if (part.empty() || part.size() > 10 || part.find_first_not_of("0123456789") != std::string::npos || std::stoull(part) > 0xffffffffu) break;
+    extent[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(std::stoull(part));
+    if (comma == std::string::npos) return extent;
+    at = comma + 1;
+  }
+  usage(option + " '" + text + "': expected X,Y,Z, whole numbers from 0 to 4294967295");
+}
+
+void print_json(const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+namespace {
+
+struct Command {
+  CLI::App* app;
+  int (*run)(const Options&);
+};
+
+std::vector<Command> add_commands(CLI::App& app, Options& o) {
+  std::vector<Command> commands;
+  const auto add = [&](const char* name, const char* what, int (*run)(const Options&)) {
+    CLI::App* sub = app.add_subcommand(name, what);
+    sub->add_flag("--json", o.json, "Print one JSON document");
+    commands.push_back({sub, run});
+    return sub;
+  };
+  const auto add_source = [&](CLI::App* sub) { sub->add_option("SOURCE", o.source, "A kernel library or a .kir file")->required(); };
+  const auto add_kernel = [&](CLI::App* sub) {
+    sub->add_option("KERNEL", o.kernels, "KERNEL[@param=value,...]")->required()->expected(1);
+  };
+  const auto add_mode = [&](CLI::App* sub) { sub->add_option("--mode", o.mode, "checked or unchecked; the kernel's own unless given"); };
+
+  add("devices", "What can run kernels here", devices_command);
+  add("doctor", "What works here and, for the rest, why not", doctor_command);
+  CLI::App* list = add("list", "The kernels of a library or a .kir file", list_command);
+  add_source(list);
+
+  CLI::App* show = add("show", "One kernel: its summary, or its IR, LLVM IR, PTX or IO", show_command);
+  add_source(show);
+  add_kernel(show);
+  add_mode(show);
+  show->add_flag("--ir", o.show_ir, "The kernel as recorded, good as a .kir file");
+  show->add_flag("--llvm", o.show_llvm, "The LLVM IR handed to the backend");
+  show->add_flag("--ptx", o.show_ptx, "The PTX text");
+  show->add_flag("--io", o.show_io, "Declared and proven IO of each buffer");
+  show->add_option("--arch", o.arch, "For --llvm and --ptx; the oldest possible unless given");
+  show->add_option("--block", o.block, "X,Y,Z");
+
+  CLI::App* emit = add("emit", "Files of code for a launcher of one's own; all or nothing", emit_command);
+  add_source(emit);
+  emit->add_option("KERNEL", o.kernels, "KERNEL[@param=value,...]; all with their defaults unless given");
+  emit->add_option("--arch", o.arch, "sm_80,sm_90,x86-64-v3 ...")->delimiter(',')->expected(1)->take_all();
+  emit->add_option("--emit", o.emit, "ptx,cubin,object,llvm,kir,json")->delimiter(',')->expected(1)->take_all()->required();
+  emit->add_option("--block", o.block, "X,Y,Z: the block shape that code is made for");
+  emit->add_option("-o,--output", o.out_dir, "The folder to write into")->required();
+  add_mode(emit);
+
+  CLI::App* run = add("run", "One launch; prints its outputs or its failure as JSON", run_command);
+  add_source(run);
+  add_kernel(run);
+  add_mode(run);
+  run->add_option("--grid", o.grid, "X,Y,Z blocks")->required();
+  run->add_option("--block", o.block, "X,Y,Z threads")->required();
+  run->add_option("--shared", o.shared_bytes, "Bytes of dynamic shared memory");
+  run->add_option("--arg", o.args, "in:f32:[1,2,3]  in:f32:@file  in:u32:iota:1024  out:f32:32x32  inout:...  f32:2.5")
+      ->expected(1)
+      ->take_all();
+  run->add_option("--device", o.device, "cpu");
+  run->add_flag("--bits", o.bits, "Values as hexadecimal bit patterns");
+  return commands;
+}
+
+// CLI11's complaint with what was probably meant.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const CLI::App* at = chosen.empty() ? &app : chosen.front();
+  std::vector<std::string> left = at->remaining();
+  if (left.empty()) left = app.remaining();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !left.empty()) {
+    std::vector<std::string> names;
+    if (left.front().starts_with("-")) {
+      for (const CLI::Option* option : at->get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      return unknown("option", left.front().substr(0, left.front().find('=')), names);
+    }
+    if (chosen.empty()) {
+      for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
+      return unknown("command", left.front(), names);
+    }
+    return "'" + left.front() + "' is one word too many for " + at->get_name();
+  }
+  std::string text = error.what();
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return (chosen.empty() ? "" : at->get_name() + ": ") + text;
+}
+
+// One line for people; with --json the same as a document on stdout.
+int report(int exit_code, bool json, std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (json) print_json({{"error", text}, {"exit", exit_code}});
+  // A report of several findings keeps its lines, indented under the first.
+  std::string lines;
+  for (const char c : text) lines += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  std::fprintf(stderr, "kiln: error: %s\n", lines.c_str());
+  return exit_code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Kiln: kernels from C++, compiled and run without a toolkit"};
+  app.name("kiln");
+  app.set_version_flag("--version", std::string("kiln ") + KILN_VERSION);
+  app.require_subcommand(1);
+  Options options;
+  const std::vector<Command> commands = add_commands(app, options);
+  bool json = false;  // as far as can be told when the rest does not parse
+  for (int i = 1; i < argc; ++i) json = json || std::string_view(argv[i]) == "--json";
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return report(kUsage, json, complaint(app, error));
+  }
+  try {
+    for (const Command& command : commands)
+      if (command.app->parsed()) return command.run(options);
+  } catch (const Failed& e) {
+    return report(e.exit_code(), options.json, e.what());
+  } catch (const ir::IrError& e) {
+    return report(kFailed, options.json, (options.source.ends_with(".kir") ? options.source + ": " : "") + e.what());
+  } catch (const std::bad_alloc&) {
+    return report(kFailed, options.json, "out of memory");
+  } catch (const std::exception& e) {
+    return report(kFailed, options.json, e.what());
+  }
+  return kUsage;
+}
+
+}  // namespace
+}  // namespace kiln::cli
+
+int main(int argc, char** argv) { return kiln::cli::run(argc, argv); }

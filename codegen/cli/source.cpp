@@ -1,0 +1,111 @@
+#include "source.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "command.h"
+#include "files.h"
+#include "kiln/ir/text.h"
+#include "names.h"
+
+namespace kiln::cli {
+namespace {
+
+constexpr std::uint64_t kLargestText = std::uint64_t{64} << 20;  // as ir::parse
+
+[[noreturn]] void fail_with(const Error& error, int exit_code) { throw Failed(exit_code, error.text()); }
+
+class TextSource : public Source {
+ public:
+  explicit TextSource(const std::string& path) : path_(path) {
+    for (ir::Kernel& kernel : ir::parse(read_file(path, kLargestText))) variants_.push_back(std::make_shared<Variant>(std::move(kernel)));
+    if (variants_.empty()) fail("'" + path + "' holds no kernel");
+  }
+  std::vector<SourceKernel> kernels() const override {
+    std::vector<SourceKernel> all;
+    for (const auto& variant : variants_) {
+      const ir::Kernel& k = variant->recorded();
+      SourceKernel one{k.name, ir::to_string(k, k.loc), {}, {}, {""}};
+      for (const ir::Param& p : k.params) one.params.push_back({p.name, signature_type(k, p)});
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
+  std::shared_ptr<const Variant> variant(const std::string& spec) const override {
+    std::vector<std::string> names;
+    for (const auto& variant : variants_) {
+      if (variant->name() == spec) return variant;
+      names.push_back(variant->name());
+    }
+    if (spec.empty()) usage("an empty kernel name; '" + path_ + "' holds " + quoted_list(names));
+    usage(unknown("kernel", spec, names) + " (in '" + path_ + "')");
+  }
+
+ private:
+  std::string path_;
+  std::vector<std::shared_ptr<const Variant>> variants_;
+};
+
+class LibrarySource : public Source {
+ public:
+  explicit LibrarySource(const std::string& path) {
+    const std::vector<const KernelEntry*> before = Registry::instance().kernels();
+    // Never closed: its kernels stay registered.
+    if (dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+      const char* why = dlerror();
+      fail("'" + path + "' is no library that can be loaded: " + (why != nullptr ? why : "unknown reason"));
+    }
+    for (const KernelEntry* entry : Registry::instance().kernels())
+      if (std::find(before.begin(), before.end(), entry) == before.end()) entries_.push_back(entry);
+    if (entries_.empty())
+      fail("the library '" + path + "' has no kernels: no KILN_KERNEL in it, or it was linked with another copy of Kiln than this program's");
+  }
+  std::vector<SourceKernel> kernels() const override {
+    std::vector<SourceKernel> all;
+    for (const KernelEntry* e : entries_) all.push_back({e->name(), e->place(), e->params(), e->axes(), e->configs()});
+    return all;
+  }
+  std::shared_ptr<const Variant> variant(const std::string& spec) const override {
+    const std::size_t at = spec.find('@');
+    const std::string name = spec.substr(0, at), config = at == std::string::npos ? "" : spec.substr(at + 1);
+    Result<const KernelEntry*> entry = Registry::instance().find(name);
+    if (!entry) fail_with(entry.error(), kUsage);
+    Result<std::shared_ptr<const Variant>> variant = entry.value()->variant(config);
+    if (!variant) fail_with(variant.error(), kUsage);
+    return variant.value();
+  }
+
+ private:
+  std::vector<const KernelEntry*> entries_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> Source::open(const std::string& path) {
+  if (path.ends_with(".kir")) return std::make_unique<TextSource>(path);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) fail("no file '" + path + "'");
+  if (std::filesystem::is_directory(path, ignored)) fail("'" + path + "' is a folder; a kernel library or a .kir file is needed");
+  return std::make_unique<LibrarySource>(path);
+}
+
+std::string signature_type(const ir::Kernel& kernel, const ir::Param& param) {
+  if (!param.is_buffer) return "Val<" + std::string(ir::name(param.type)) + ">";
+  if (param.mem >= kernel.mems.size()) return "?";  // not verified yet
+  const ir::Mem& mem = kernel.mems[param.mem];
+  std::string text = mem.access == ir::Access::In ? "In<" : mem.access == ir::Access::Out ? "Out<" : "InOut<";
+  text += ir::name(mem.element);
+  if (mem.rank != 1 || mem.strided) text += ", " + std::to_string(mem.rank);
+  if (mem.strided) text += ", Strided";
+  return text + ">";
+}
+
+std::string signature(const std::string& name, const std::vector<ParamInfo>& params) {
+  std::string text = name + "(";
+  for (std::size_t i = 0; i < params.size(); ++i) text += (i == 0 ? "" : ", ") + params[i].type + " " + params[i].name;
+  return text + ")";
+}
+
+}  // namespace kiln::cli

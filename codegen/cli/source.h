@@ -1,0 +1,35 @@
+// Where kernels come from: a kernel library (its KILN_KERNELs) or a .kir file, seen the same way.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kiln/dsl/registry.h"
+#include "kiln/runtime/variant.h"
+
+namespace kiln::cli {
+
+// One kernel or family of a source.
+struct SourceKernel {
+  std::string name, place;
+  std::vector<ParamInfo> params;
+  std::vector<ConfigAxis> axes;
+  std::vector<std::string> configs;
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::vector<SourceKernel> kernels() const = 0;
+  // KERNEL[@param=value,...]; what is not named takes its default. Throws Failed for an unknown kernel or parameter.
+  virtual std::shared_ptr<const Variant> variant(const std::string& spec) const = 0;
+
+  // Throws Failed: no such file, neither a library nor .kir, a library that does not load or has no kernels; ir::IrError for a damaged .kir.
+  static std::unique_ptr<Source> open(const std::string& path);
+};
+
+// "In<f32, 2>", "Val<u32>".
+std::string signature_type(const ir::Kernel& kernel, const ir::Param& param);
+std::string signature(const std::string& name, const std::vector<ParamInfo>& params);  // "saxpy(In<f32> x, ...)"
+
+}  // namespace kiln::cli
