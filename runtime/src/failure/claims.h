@@ -13,13 +13,14 @@ namespace kiln::rt {
 
 using FailureId = std::uint64_t;  // minted from 1 on, never reused; 0: none
 using Stamp = std::uint64_t;      // a place in the device's one order of operations; later is larger
+inline constexpr Stamp kEver = std::numeric_limits<Stamp>::max();
 
-// A range of one allocation as the bookkeeping names it. An id belongs to one allocation for the life of the process, so it is a generation too:
-// memory that is freed and handed out again gets a new one.
+// A range of one allocation as the bookkeeping names it. An id belongs to one allocation for the life of the process, so it is a generation
+// too: memory that is freed and handed out again gets a new one.
 struct MemoryRange {
   std::uint64_t memory = 0;  // 0: an empty buffer, never claimed
   ByteRange range;
-  bool allocated = true;     // false: the reservation behind it failed; claims then cover the whole of it, whatever the range
+  bool allocated = true;  // false: the reservation behind it failed; claims then cover the whole of it, whatever the range
 
   // The bytes that claims are compared with.
   ByteRange bytes() const { return allocated ? range : ByteRange{0, std::numeric_limits<std::uint64_t>::max()}; }
@@ -41,8 +42,8 @@ class TagSink {
   virtual void tag(FailureId failure, int change) = 0;
 };
 
-// Claims of all allocations of a device. Every byte carries at most one failure. Not synchronised. Cost: linear in the claims of the allocations
-// named; nothing (and no allocation) where there are none.
+// Claims of all allocations of a device. Every byte carries at most one failure. Not synchronised. Cost: linear in the claims of the
+// allocations named; nothing (and no allocation) where there are none.
 class ClaimMap {
  public:
   bool empty() const { return claims_.empty(); }
@@ -55,8 +56,8 @@ class ClaimMap {
   // Forgets all claims of an allocation.
   void clear(std::uint64_t memory, TagSink* sink = nullptr);
 
-  // The claim on the lowest claimed byte of the range, or null. Valid until the next change.
-  const Claim* find(const MemoryRange& where) const;
+  // The claim older than `before` on the lowest such byte of the range, or null. Valid until the next change.
+  const Claim* find(const MemoryRange& where, Stamp before = kEver) const;
   // Claims of one allocation, ascending and disjoint. Valid until the next change.
   std::span<const Claim> of(std::uint64_t memory) const;
   // Calls f(memory, claim) for each.

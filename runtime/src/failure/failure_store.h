@@ -1,5 +1,5 @@
-// The failures of one device and the bytes they lie on. Not a queue of errors and not a state of a stream: a failure belongs to bytes, and stays
-// until those bytes are written whole or freed.
+// The failures of one device and the bytes they lie on. Not a queue of errors and not a state of a stream: a failure belongs to bytes, and
+// stays until those bytes are written whole or freed.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -31,8 +31,8 @@ enum class Propagation : std::uint8_t {
   Voided,   // it had been enqueued before the failure was known, and ran on claimed bytes
 };
 
-// One per device. Thread-safe: every function may be called by any thread; one mutex, never held over anything that blocks or over code of others.
-// Healthy operations allocate nothing. Destroying it forgets everything.
+// One per device. Thread-safe: every function may be called by any thread; one mutex, never held over anything that blocks or over code of
+// others. Healthy operations allocate nothing. Destroying it forgets everything.
 class FailureStore {
  public:
   static constexpr std::size_t kKeptSkips = 16;  // records kept per failure, newest
@@ -44,15 +44,18 @@ class FailureStore {
   // --- queries ------------------------------------------------------------------------------------------------------
   // The first claim in the order given, none where all is well. Does not wait.
   std::optional<Claimed> read_failure(std::span<const MemoryRange> ranges) const;
-  // For reads and checks. Success, or Several (always, also for one) of Unwritten errors: each failure once, in the order found. Memory that was never
-  // allocated and carries no failure gives NotFound. Late faults are the launch log's: confirm them first.
+  // For reads and checks. Success, or Several (always, also for one) of Unwritten errors: each failure once, in the order found. Memory
+  // that was never allocated and carries no failure gives NotFound. Late faults are the launch log's: confirm them first.
   Result<void> ensure_written(std::span<const MemoryRange> ranges) const;
-  // The Unwritten error of a read of `memory`, which carries `failure`: number, how many allocations still carry it, the skips between, the root.
+  // The Unwritten error of a read of `memory`, which carries `failure`: number, how many allocations still carry it, the skips between, the
+  // root.
   Error report(FailureId failure, std::uint64_t memory) const;
   // The error of a failure; none once no byte carries it.
   std::optional<Error> error(FailureId failure) const;
   // The bytes of `memory` that carry `failure`, ascending, touching ranges as one.
   std::vector<ByteRange> ranges(FailureId failure, std::uint64_t memory) const;
+  // All claims of `memory`, ascending and disjoint.
+  std::vector<Claim> claims(std::uint64_t memory) const;
   std::uint64_t tagged(FailureId failure) const;  // how many allocations carry it
   std::size_t size() const;                       // failures known; 0 after everything was written or freed
   bool empty() const { return size() == 0; }
@@ -81,14 +84,21 @@ class FailureStore {
     std::optional<Claimed> claimed;  // set: an input was claimed, and the writes carry that failure now
   };
   // Looks at `reads`; a claim there is passed on to `writes` with a record that `name` needed it.
-  Entered enter(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes);
-  // An operation of that stamp went well: older claims on `covers` end.
-  void succeed(Stamp stamp, std::span<const MemoryRange> covers);
-  // An operation of that stamp failed: `writes` are claimed. Returns the new failure, 0 when there were no bytes to claim. Never throws: when there is
-  // no memory to note a claim with, the store counts everything as claimed from then on rather than let a failure be read as data.
+  Entered enter(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes) noexcept;
+  // An operation of that stamp went well: older claims on `covers` end (they stay when there is no memory to split them).
+  void succeed(Stamp stamp, std::span<const MemoryRange> covers) noexcept;
+  // An operation of that stamp failed: `writes` are claimed. Returns the new failure, 0 when there were no bytes to claim. Never throws:
+  // when there is no memory to note a claim with, the store counts everything as claimed from then on rather than let a failure be read as
+  // data.
   FailureId fail(Stamp stamp, std::span<const MemoryRange> writes, Error error) noexcept;
-  // `ranges` carry `failure` because of an operation of that stamp; a record says that `name` needed `needed`. No-op for a failure that is gone.
-  void propagate(FailureId failure, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> ranges, Stamp stamp, Propagation how);
+  // For findings after the fact: a known failure lies on the ranges as if claimed by an operation of that stamp (newer claims stay).
+  void claim(FailureId failure, std::span<const MemoryRange> ranges, Stamp stamp);
+  // A record for reports: `name` needed `needed`, which carried the failure, and so `produced` carries it.
+  void record(FailureId failure, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> produced, Propagation how);
+  // Failures were found while an operation of that stamp was being enqueued. True: an older claim lies on its reads, and its writes carry
+  // that failure now. False: older claims on `covers` end.
+  bool reconsider(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes,
+                  std::span<const MemoryRange> covers, Stamp stamp) noexcept;
   // Every byte counts as claimed from now on; see fail().
   void lose_track() noexcept;
 
@@ -107,10 +117,10 @@ class FailureStore {
   };
   class Tags;
 
-  std::optional<Claimed> find(std::span<const MemoryRange> ranges) const;
+  std::optional<Claimed> find(std::span<const MemoryRange> ranges, Stamp before) const;
   Error describe(FailureId failure, std::uint64_t memory) const;
   FailureId mint(Error error);
-  void add_skip(Node& node, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> produced, Propagation how);
+  void add_skip(FailureId failure, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> produced, Propagation how);
   void put(FailureId failure, std::span<const MemoryRange> ranges, Stamp stamp);
   void drop_if_bare(FailureId failure);
 

@@ -28,8 +28,9 @@ struct BufferUse {
   bool strided = false;
 };
 
-// The sets of a launch. Buffer i is what proven[i] says where `proven` reaches that far; else what its declaration says; else read and written.
-// `proven` is empty where there is no compiled kernel. C: the buffers declared Out that are written and not strided. Empty ranges are left out. `out` is cleared.
+// The sets of a launch. Buffer i is what proven[i] says where `proven` reaches that far; else what its declaration says; else read and
+// written. `proven` is empty where there is no compiled kernel. C: the buffers declared Out that are written and not strided. Empty ranges
+// are left out. `out` is cleared.
 void io_sets(std::span<const BufferUse> buffers, std::span<const ir::Visibility> proven, IoSets& out);
 
 }  // namespace kiln::rt

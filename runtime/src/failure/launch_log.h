@@ -1,5 +1,5 @@
-// LaunchLog: the operations of one device whose late faults are not known yet, in the order in which they were enqueued, so that a fault that shows
-// after the fact has the effects it would have had if it had been known at once.
+// LaunchLog: the operations of one device whose late faults are not known yet, in the order in which they were enqueued, so that a fault
+// that shows after the fact has the effects it would have had if it had been known at once.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +23,12 @@ enum class LogKind : std::uint8_t { Launch, Copy, HostWrite, Free, Graph };
 // What is noted of an operation that was enqueued successfully (skipped and failed ones are not noted: the store knows them).
 struct LogNote {
   LogKind kind = LogKind::Launch;
-  std::shared_ptr<const std::string> name;  // for reports; share the program's, so that noting allocates nothing. Null: the kind
-  Stamp stamp = 0;                          // ExecuteScope::stamp()
+  std::shared_ptr<const std::string>
+      name;         // for reports; shared, so that noting allocates nothing. Owns a text and nothing else. Null: the kind
+  Stamp stamp = 0;  // ExecuteScope::stamp()
   std::span<const MemoryRange> reads, writes, covers;
-  std::uint64_t stream = 0, position = 0;   // for the inspector only: where the operation lies in its stream
-  std::uint32_t slot = kNoSlot;             // for the inspector only: its fault record
+  std::uint64_t stream = 0, position = 0;  // for the inspector only: where the operation lies in its stream
+  std::uint32_t slot = kNoSlot;            // for the inspector only: its fault record
 };
 
 // What the inspector sees.
@@ -48,27 +49,28 @@ struct Verdict {
   static Verdict faulted(Error e) { return {Kind::Faulted, std::move(e)}; }
 };
 
-// One per device, thread-safe. Memory grows to the largest number of operations ever outstanding and is then reused: noting and confirming clean entries
-// allocate nothing after warm-up. Whoever never waits should confirm now and then (size() tells), or the log grows with the backlog.
-// Host writes and frees cannot fault late and need no inspector.
+// One per device, thread-safe. Memory grows to the largest number of operations ever outstanding and is then reused: noting and confirming
+// clean entries allocate nothing after warm-up. Whoever never waits should confirm now and then (size() tells), or the log grows with the
+// backlog. Host writes and frees cannot fault late and need no inspector.
 class LaunchLog {
  public:
   explicit LaunchLog(FailureStore& store) : store_(store) {}
   LaunchLog(const LaunchLog&) = delete;
   LaunchLog& operator=(const LaunchLog&) = delete;
 
-  // Notes an operation at the end. Call it in the order of enqueueing, after its scope settled with success. If a fault was found between the scope's entering
-  // and now, the operation is treated as enqueued after it: claims on its inputs pass on to its outputs. Never throws: without memory for the entry the outputs are
-  // claimed, since their faults could not be found any more; 0 then.
+  // Notes an operation at the end. Call it in the order of enqueueing, after its scope settled with success. If a fault was found between
+  // the scope's entering and now, the operation is treated as enqueued after it: claims on its inputs pass on to its outputs. Never throws:
+  // without memory for the entry the outputs are claimed, since their faults could not be found any more; 0 then.
   Ticket append(const LogNote& note) noexcept;
   // The memory is free: its claims end, in the store too, and no later finding claims it again.
   void freed(std::uint64_t memory) noexcept;
 
-  // Asks inspect(const LogView&) -> Verdict once or more for every entry up to `up_to` that is not confirmed, in log order. Clean and Faulted confirm the entry and are given at most
-  // once for an entry: the place to take the fault record and to give its slot back. All faults found are settled in one pass over the log: a faulted operation
-  // claims its writes; a later one that read claimed bytes claims its writes with the same failure (its own fault, a consequence, is not reported); one that did not ends
-  // claims within its C; a free ends all of its memory. Returns how many operations faulted by themselves.
-  // The inspector runs under the log's lock: it must not block, nor use the log. If it throws, entries before it stay confirmed.
+  // Asks inspect(const LogView&) -> Verdict once or more for every entry up to `up_to` that is not confirmed, in log order. Clean and
+  // Faulted confirm the entry and are given at most once for an entry: the place to take the fault record and to give its slot back. All
+  // faults found are settled in one pass over the log: a faulted operation claims its writes; a later one that read claimed bytes claims
+  // its writes with the same failure (its own fault, a consequence, is not reported); one that did not ends claims within its C; a free
+  // ends all of its memory. Returns how many operations faulted by themselves. The inspector runs under the log's lock: it must not block,
+  // nor use the log. If it throws, entries before it stay confirmed.
   template <class Inspect>
   std::size_t confirm(Inspect&& inspect, Ticket up_to = ~Ticket{0}) {
     using Fn = std::remove_reference_t<Inspect>;
@@ -77,8 +79,8 @@ class LaunchLog {
                    up_to);
   }
 
-  Ticket last() const;         // ticket of the newest entry, 0 when there was none
-  std::size_t size() const;    // entries held
+  Ticket last() const;           // ticket of the newest entry, 0 when there was none
+  std::size_t size() const;      // entries held
   std::size_t capacity() const;  // entries for which there is room
 
  private:
@@ -109,7 +111,7 @@ class LaunchLog {
     std::size_t room() const { return slots_.size(); }
     T& operator[](std::uint64_t i) { return slots_[i & (slots_.size() - 1)]; }
     const T& operator[](std::uint64_t i) const { return slots_[i & (slots_.size() - 1)]; }
-    void reserve(std::size_t more);  // strong guarantee
+    void reserve(std::size_t more);                             // strong guarantee
     void push(T value) { (*this)[end_++] = std::move(value); }  // room was reserved
     void drop_to(std::uint64_t i) { begin_ = i; }
 
@@ -119,16 +121,15 @@ class LaunchLog {
   };
 
   std::size_t confirm(const Inspector& inspector, Ticket up_to);
-  void push(const LogNote& note, std::uint64_t freed_memory);
+  void push(const LogNote& note, std::uint64_t freed_memory, bool claimed);
   std::size_t settle_faults(std::uint64_t from);
   void drop_confirmed();
-  const char* text(const Entry& entry) const;
 
   FailureStore& store_;
   mutable std::mutex mutex_;
-  Ring<Entry> entries_;        // entry number i has ticket i + 1
+  Ring<Entry> entries_;  // entry number i has ticket i + 1
   Ring<MemoryRange> ranges_;
-  Stamp last_finding_ = 0;     // when faults were last settled
+  Stamp last_finding_ = 0;  // when faults were last settled
 };
 
 }  // namespace kiln::rt

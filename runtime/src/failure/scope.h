@@ -35,20 +35,24 @@ struct Outcome {
 //   ExecuteScope scope = ExecuteScope::launching(store, name, sets, observer);
 //   Outcome<void> outcome = scope.execute([&]() -> Result<void> { ...enqueue... });
 //
-// A scope is entered or skipped from construction on. An entered scope holds a provisional claim on W: if it goes away before execute() came to an end
-// (an exception of the body, or no execute() at all) W is claimed as TornDown. execute() settles it: success ends the provisional claim, and older claims within C only;
-// failure claims W with the error. Claims that other operations hold on W outside C are not touched by success.
-// The provisional claim is the scope's own: other threads see it only once it has become a claim, since until then their operations count as earlier.
+// A scope is entered or skipped from construction on. An entered scope holds a provisional claim on W: if it goes away before execute()
+// came to an end (an exception of the body, or no execute() at all) W is claimed as TornDown. execute() settles it: success ends the
+// provisional claim, and older claims within C only; failure claims W with the error. Claims that other operations hold on W outside C are
+// not touched by success. The provisional claim is the scope's own: other threads see it only once it has become a claim, since until then
+// their operations count as earlier.
 //
-// The ranges and the store must outlive the scope. A scope is used by one thread; scopes of several threads may be open at a time. Entering and success allocate nothing.
-// Where the order of enqueueing matters (the launch log), hold the device's enqueue lock from construction until the log has its entry.
+// The name, the ranges and the store must outlive the scope. A scope is used by one thread; scopes of several threads may be open at a
+// time. Entering and success allocate nothing. Where the order of enqueueing matters (the launch log), hold the device's enqueue lock from
+// construction until the log has its entry.
 class ExecuteScope {
  public:
   // Always enters. C is a part of W.
-  static ExecuteScope over(FailureStore& store, std::span<const MemoryRange> writes, std::span<const MemoryRange> covers, ScopeObserver* observer = nullptr);
+  static ExecuteScope over(FailureStore& store, std::span<const MemoryRange> writes, std::span<const MemoryRange> covers,
+                           ScopeObserver* observer = nullptr);
   // Skips when R is claimed. `name` is for the record ("skipped `name`: ...").
-  static ExecuteScope launching(FailureStore& store, std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes,
-                                std::span<const MemoryRange> covers, ScopeObserver* observer = nullptr);
+  static ExecuteScope launching(FailureStore& store, std::string_view name, std::span<const MemoryRange> reads,
+                                std::span<const MemoryRange> writes, std::span<const MemoryRange> covers,
+                                ScopeObserver* observer = nullptr);
   static ExecuteScope launching(FailureStore& store, std::string_view name, const IoSets& sets, ScopeObserver* observer = nullptr) {
     return launching(store, name, sets.reads, sets.writes, sets.covers, observer);
   }

@@ -1,0 +1,211 @@
+#include "launch_log.h"
+
+#include <bit>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace kiln::rt {
+
+namespace {
+
+// Only what runs on the device can fault after it was enqueued.
+bool can_fault(LogKind kind) { return kind == LogKind::Launch || kind == LogKind::Copy || kind == LogKind::Graph; }
+
+const char* kind_text(LogKind kind) {
+  switch (kind) {
+    case LogKind::Launch: return "a launch";
+    case LogKind::Copy: return "a copy";
+    case LogKind::HostWrite: return "a write from the host";
+    case LogKind::Free: return "a free";
+    case LogKind::Graph: return "a graph";
+  }
+  return "an operation";
+}
+
+std::string_view name_of(const std::shared_ptr<const std::string>& name, LogKind kind) {
+  return name ? std::string_view(*name) : kind_text(kind);
+}
+
+}  // namespace
+
+template <class T>
+void LaunchLog::Ring<T>::reserve(std::size_t more) {
+  if (size() + more <= slots_.size()) return;
+  std::vector<T> larger(std::bit_ceil((size() + more) < 16 ? std::size_t{16} : size() + more));
+  for (std::uint64_t i = begin_; i != end_; ++i) larger[i & (larger.size() - 1)] = std::move((*this)[i]);
+  slots_ = std::move(larger);
+}
+
+void LaunchLog::push(const LogNote& note, std::uint64_t freed_memory, bool claimed) {
+  const std::size_t count = note.reads.size() + note.writes.size() + note.covers.size();
+  entries_.reserve(1);
+  ranges_.reserve(count);  // nothing below can fail
+  Entry entry;
+  entry.kind = note.kind;
+  entry.confirmed = !can_fault(note.kind);
+  entry.claimed = claimed;
+  entry.name = note.name;
+  entry.stamp = note.stamp;
+  entry.stream = note.stream;
+  entry.position = note.position;
+  entry.slot = note.slot;
+  entry.reads = static_cast<std::uint32_t>(note.reads.size());
+  entry.writes = static_cast<std::uint32_t>(note.writes.size());
+  entry.covers = static_cast<std::uint32_t>(note.covers.size());
+  entry.first = ranges_.end();
+  entry.freed = freed_memory;
+  for (const auto& set : {note.reads, note.writes, note.covers})
+    for (const MemoryRange& range : set) ranges_.push(range);
+  entries_.push(std::move(entry));
+}
+
+Ticket LaunchLog::append(const LogNote& note) noexcept {
+  const std::lock_guard lock(mutex_);
+  bool claimed = false;
+  if (note.stamp < last_finding_)
+    claimed = store_.reconsider(name_of(note.name, note.kind), note.reads, note.writes, note.covers, note.stamp);
+  // Nothing before it is in doubt and it cannot fault: no later finding concerns it.
+  if (!can_fault(note.kind) && entries_.size() == 0) return entries_.end();
+  try {
+    push(note, 0, claimed);
+    return entries_.end();
+  } catch (...) {
+    try {
+      store_.fail(note.stamp, note.writes,
+                  Error(ErrorCode::OutOfMemory, "There was no host memory left to note the operation, so its faults could not be found"));
+    } catch (...) { store_.lose_track(); }
+    return 0;
+  }
+}
+
+void LaunchLog::freed(std::uint64_t memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() != 0) {
+    try {
+      push(LogNote{.kind = LogKind::Free,
+                   .name = nullptr,
+                   .stamp = 0,
+                   .reads = {},
+                   .writes = {},
+                   .covers = {},
+                   .stream = 0,
+                   .position = 0,
+                   .slot = kNoSlot},
+           memory, false);
+    } catch (...) {  // a later finding may claim memory that is gone: a record too many, no wrong answer
+    }
+  }
+  store_.clear(memory);  // after the entry: no finding can come between
+}
+
+std::size_t LaunchLog::confirm(const Inspector& inspector, Ticket up_to) {
+  const std::lock_guard lock(mutex_);
+  std::size_t faults = 0;
+  std::uint64_t first_fault = entries_.end();
+  const auto settle = [&] {
+    if (first_fault != entries_.end()) {
+      try {
+        faults = settle_faults(first_fault);
+      } catch (...) {  // no memory to note what was found: nothing may be read as data any more
+        store_.lose_track();
+      }
+    }
+    drop_confirmed();
+  };
+  try {
+    for (std::uint64_t i = entries_.begin(); i != entries_.end() && i < up_to; ++i) {
+      Entry& entry = entries_[i];
+      if (entry.confirmed) continue;
+      Verdict verdict =
+          inspector.call(inspector.self, LogView{i + 1, entry.kind, entry.name.get(), entry.stream, entry.position, entry.slot});
+      if (verdict.kind == Verdict::Kind::Pending) continue;
+      entry.confirmed = true;
+      if (verdict.kind == Verdict::Kind::Clean || entry.claimed) continue;
+      entry.fault = verdict.error ? std::move(*verdict.error) : Error(ErrorCode::Generic, "The operation failed on the device");
+      if (first_fault == entries_.end()) first_fault = i;
+    }
+  } catch (...) {
+    settle();
+    throw;
+  }
+  settle();
+  return faults;
+}
+
+// Goes through the log as if each fault had been known when its operation was enqueued. `late` holds the bytes that are claimed only
+// because of what was found now; the store knows the rest. An operation in the log ran, so nothing that the store knew then lay on its
+// reads.
+std::size_t LaunchLog::settle_faults(std::uint64_t from) {
+  ClaimMap late;
+  std::vector<FailureId> found;
+  std::vector<MemoryRange> writes;
+  std::size_t faults = 0;
+  for (std::uint64_t i = from; i != entries_.end(); ++i) {
+    Entry& entry = entries_[i];
+    if (entry.kind == LogKind::Free) {
+      late.clear(entry.freed);
+      continue;
+    }
+    if (entry.claimed) continue;
+    const std::uint64_t reads_end = entry.first + entry.reads, writes_end = reads_end + entry.writes,
+                        covers_end = writes_end + entry.covers;
+    FailureId failure = 0;
+    std::uint64_t needed = 0;
+    for (std::uint64_t r = entry.first; r != reads_end && failure == 0; ++r) {
+      if (const Claim* claim = late.find(ranges_[r])) {
+        failure = claim->failure;
+        needed = ranges_[r].memory;
+      }
+    }
+    if (failure == 0 && !entry.fault) {
+      for (std::uint64_t r = writes_end; r != covers_end; ++r) late.release(ranges_[r], kEver);
+      continue;
+    }
+    writes.clear();
+    for (std::uint64_t r = reads_end; r != writes_end; ++r) writes.push_back(ranges_[r]);
+    if (failure == 0) {
+      failure = store_.insert(std::move(*entry.fault));
+      found.push_back(failure);
+      ++faults;
+    } else {
+      store_.record(failure, name_of(entry.name, entry.kind), needed, writes, Propagation::Voided);
+    }
+    entry.fault.reset();  // where an input was claimed, its own fault is a consequence
+    entry.claimed = true;
+    for (const MemoryRange& range : writes) late.taint(range, failure, entry.stamp);
+  }
+  late.for_each([&](std::uint64_t memory, const Claim& claim) {
+    const MemoryRange range{memory, claim.range, true};
+    store_.claim(claim.failure, {&range, 1}, claim.stamp);
+  });
+  for (const FailureId failure : found) store_.prune(failure);
+  last_finding_ = store_.next_stamp();
+  return faults;
+}
+
+void LaunchLog::drop_confirmed() {
+  std::uint64_t i = entries_.begin();
+  for (; i != entries_.end() && entries_[i].confirmed; ++i) {
+    entries_[i].name.reset();
+    ranges_.drop_to(entries_[i].first + entries_[i].reads + entries_[i].writes + entries_[i].covers);
+  }
+  entries_.drop_to(i);
+}
+
+Ticket LaunchLog::last() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.end();
+}
+
+std::size_t LaunchLog::size() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+std::size_t LaunchLog::capacity() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.room();
+}
+
+}  // namespace kiln::rt
