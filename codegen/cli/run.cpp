@@ -56,7 +56,12 @@ Result<void> upload(Run& run, const std::vector<Argument>& arguments) {
       if (!memory) return memory.error();
       arg.binding = {memory.value(), {0, a.bytes.size()}};
       arg.rank = static_cast<std::uint8_t>(a.extents.size());
-      for (std::size_t d = 0; d < a.extents.size(); ++d) arg.extents[d] = a.extents[d];
+      std::uint64_t stride = 1;
+      for (std::size_t d = a.extents.size(); d-- > 0;) {
+        arg.extents[d] = a.extents[d];
+        arg.strides[d] = stride;  // dense; read only where the kernel declares strides
+        stride *= a.extents[d];
+      }
       if (!a.bytes.empty()) {
         if (Result<void> written = rt::write(run.stream, arg.binding, a.bytes.data()); !written) return written;
       }

@@ -1,0 +1,65 @@
+// kiln devices and kiln doctor, on whatever machine this is.
+#include <doctest/doctest.h>
+
+#include "cli/cli.h"
+
+using namespace kiln::test;
+
+TEST_CASE("devices lists the CPU device with its limits") {
+  const auto json = json_of(kiln_program({"devices", "--json"}));
+  REQUIRE(json["devices"].size() >= 1);
+  const auto& cpu = json["devices"][0];
+  CHECK(cpu["device"] == "cpu");
+  CHECK(cpu["usable"] == true);
+  CHECK(cpu["kind"] == "cpu");
+  CHECK(cpu["max_threads_per_block"] == 1024);
+  CHECK(cpu["warp_size"] == 32);
+  CHECK(cpu["arch"].get<std::string>().starts_with("x86-64"));
+  CHECK(kiln_program({"devices"}).out.find("cpu") != std::string::npos);
+}
+
+TEST_CASE("doctor tells what works and why the rest does not") {
+  const auto result = kiln_program({"doctor", "--json"}, {"KILN_CUDA_LIBRARY=/nonexistent/libcuda.so.1"});
+  CHECK(result.status == 0);
+  const auto json = json_of(result);
+  CHECK(json["ok"] == true);
+  bool generator = false, driver = false;
+  for (const auto& check : json["checks"]) {
+    if (check["check"] == "code generator") {
+      generator = true;
+      CHECK(check["state"] == "ok");
+      CHECK(check["text"].get<std::string>().find("LLVM 22") != std::string::npos);
+    }
+    if (check["check"] == "CUDA driver") {
+      driver = true;
+      CHECK(check["state"] == "missing");
+      CHECK(check["text"].get<std::string>().find("/nonexistent/libcuda.so.1") != std::string::npos);
+    }
+  }
+  CHECK(generator);
+  CHECK(driver);
+  CHECK(kiln_program({"doctor"}).status == 0);
+}
+
+TEST_CASE("doctor says what is wrong with a code generator that cannot be used, and ends with 1") {
+  TempFolder folder;
+  const std::string fake = folder.write("fake.so", "no library");
+  for (const std::string& path : {fake, folder.file("missing.so"), std::string(KILN_BINARY_DIR "/lib/libkiln_test_cli_empty.so")}) {
+    const auto result = kiln_program({"doctor"}, {"KILN_CODEGEN=" + path});
+    CHECK(result.status == 1);
+    CHECK(result.out.find(path) != std::string::npos);
+    CHECK(result.out.find("broken") != std::string::npos);
+  }
+}
+
+TEST_CASE("what needs no compiler works without one, and what needs one says which was tried") {
+  const std::vector<std::string> without{"KILN_CODEGEN=/nonexistent/libkiln_codegen.so"};
+  CHECK(kiln_program({"list", kSaxpy}, without).status == 0);
+  CHECK(kiln_program({"show", kSaxpy, "saxpy"}, without).status == 0);
+  TempFolder folder;
+  CHECK(kiln_program({"emit", kSaxpy, "--emit", "kir,json", "-o", folder.path()}, without).status == 0);
+  const auto result = kiln_program({"emit", kSaxpy, "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("out")}, without);
+  CHECK(result.status == 1);
+  CHECK(result.err.find("/nonexistent/libkiln_codegen.so") != std::string::npos);
+  CHECK(files_in(folder.file("out")).empty());
+}

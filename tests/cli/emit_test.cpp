@@ -1,0 +1,206 @@
+// kiln emit: the files it writes, all or nothing, the same bytes each time, on a machine with no GPU.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "cli/cli.h"
+
+using namespace kiln::test;
+
+namespace {
+
+// One kernel of the given name that stores a constant.
+std::string kernel_named(const std::string& name) {
+  std::string quoted;
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      static constexpr char digits[] = "0123456789abcdef";
+      quoted += std::string("\\x") + digits[static_cast<unsigned char>(c) >> 4] + digits[c & 15];
+    } else {
+      quoted += c;
+    }
+  }
+  return "kernel \"" + quoted + R"(" {
+  file "named.cpp"
+  loc @0:3
+  buffer y : u32[*] out
+  body {
+    %i = global_id.x @0:4
+    %n = size y @0:5
+    %c = lt %i, %n @0:5
+    if %c @0:5 {
+      store y[%i], %i @0:6
+    }
+  }
+}
+)";
+}
+
+}  // namespace
+
+TEST_CASE("emit writes each kind of file under symbol, architecture and extension") {
+  TempFolder folder;
+  const std::string out = folder.file("a/b");
+  const auto result =
+      kiln_program({"emit", kSaxpy, "saxpy", "--arch", "sm_80,sm_90a,x86-64-v3", "--emit", "ptx,object,llvm,kir,json", "--block", "64", "-o", out});
+  CAPTURE(result.err);
+  REQUIRE(result.status == 0);
+  CHECK(files_in(out) == std::vector<std::string>{"saxpy.json", "saxpy.kir", "saxpy.sm_80.ll", "saxpy.sm_80.ptx", "saxpy.sm_90a.ll", "saxpy.sm_90a.ptx",
+                                                  "saxpy.x86-64-v3.ll", "saxpy.x86-64-v3.o"});
+  CHECK(read_file(out + "/saxpy.sm_80.ptx").find(".target sm_80\n") != std::string::npos);
+  CHECK(read_file(out + "/saxpy.sm_90a.ptx").find(".target sm_90a\n") != std::string::npos);
+  CHECK(read_file(out + "/saxpy.x86-64-v3.o").starts_with("\x7f" "ELF"));
+  CHECK(kiln_program({"list", out + "/saxpy.kir"}).status == 0);
+
+  const auto json = nlohmann::json::parse(read_file(out + "/saxpy.json"));
+  CHECK(json["kernel"] == "saxpy");
+  CHECK(json["symbol"] == "saxpy");
+  CHECK(json["checked"] == true);
+  CHECK(json["targets"].size() == 3);
+  CHECK(json["targets"][0]["file"] == "saxpy.sm_80.ptx");
+  CHECK(json["requirement"]["min_sm"] == 75);
+  CHECK(json["shared"]["static_bytes"] == 0);
+  // x: pointer, extent; y: pointer, extent; a; the fault record.
+  const auto& fields = json["parameters"]["fields"];
+  struct Field {
+    const char *kind, *param;
+    int offset, size;
+  };
+  const Field expected[] = {{"pointer", "x", 0, 8}, {"extent", "x", 8, 8}, {"pointer", "y", 16, 8}, {"extent", "y", 24, 8}, {"scalar", "a", 32, 4}};
+  REQUIRE(fields.size() == 6);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(fields[i]["kind"] == expected[i].kind);
+    CHECK(fields[i]["param"] == expected[i].param);
+    CHECK(fields[i]["offset"] == expected[i].offset);
+    CHECK(fields[i]["size"] == expected[i].size);
+  }
+  CHECK(fields[5]["kind"] == "fault");
+  CHECK(fields[5]["offset"] == 40);
+}
+
+TEST_CASE("unchecked code has no fault parameter") {
+  TempFolder folder;
+  REQUIRE(kiln_program({"emit", kSaxpy, "--mode", "unchecked", "--emit", "json", "-o", folder.path()}).status == 0);
+  const auto json = nlohmann::json::parse(read_file(folder.file("saxpy.json")));
+  CHECK(json["checked"] == false);
+  CHECK(json["parameters"]["fields"].size() == 5);
+}
+
+TEST_CASE("the same emit makes the same bytes, whatever the folder") {
+  TempFolder one, two;
+  for (const TempFolder* folder : {&one, &two})
+    REQUIRE(kiln_program({"emit", kSaxpy, "--arch", "sm_75,sm_120,x86-64,x86-64-v4", "--emit", "ptx,object,llvm,kir,json", "--block", "96", "-o",
+                          folder->path()})
+                .status == 0);
+  REQUIRE(files_in(one.path()) == files_in(two.path()));
+  CHECK(files_in(one.path()).size() == 10);
+  for (const std::string& name : files_in(one.path())) {
+    CAPTURE(name);
+    CHECK((read_file(one.file(name)) == read_file(two.file(name))));
+  }
+}
+
+TEST_CASE("emit that fails anywhere writes nothing and leaves what was there") {
+  TempFolder folder;
+  folder.write("input.kir", read_file(kSaxpy) + R"(
+kernel "bad" {
+  buffer x : f32[*] in
+  body {
+    %0 = const 0 : u32
+    %v = const 1.0 : f32
+    store x[%0], %v
+  }
+}
+)");
+  const std::string out = folder.file("out");
+  CHECK(kiln_program({"emit", folder.file("input.kir"), "--arch", "sm_80", "--emit", "ptx,kir", "-o", out}).status == 1);
+  CHECK(!std::filesystem::exists(out));
+
+  // A folder that has the name of one of the files: found before or after the others were written, nothing stays.
+  std::filesystem::create_directories(out + "/saxpy.kir");
+  folder.write("out/saxpy.sm_80.ptx", "old");
+  const auto result = kiln_program({"emit", kSaxpy, "--arch", "sm_80", "--emit", "ptx,kir,json", "-o", out});
+  check_refused(result, 1, {"saxpy.kir", "folder"});
+  CHECK(files_in(out) == std::vector<std::string>{"saxpy.kir", "saxpy.sm_80.ptx"});
+  CHECK(read_file(out + "/saxpy.sm_80.ptx") == "old");
+
+  check_refused(kiln_program({"emit", kSaxpy, "--emit", "kir", "-o", folder.write("file", "x") + "/below"}), 1, {"file"});
+  check_refused(kiln_program({"emit", kSaxpy, "--emit", "kir", "-o", "/proc/nothing"}), 1, {"/proc/nothing"});
+}
+
+TEST_CASE("a cubin needs ptxas and says so when there is none") {
+  TempFolder folder;
+  const auto result = kiln_program({"emit", kSaxpy, "--arch", "sm_80", "--emit", "cubin,ptx", "-o", folder.file("out")}, {"PATH=/nonexistent"});
+  check_refused(result, 1, {"cubin", "ptxas"});
+  CHECK(files_in(folder.file("out")).empty());
+}
+
+// HD-CLI-1
+TEST_CASE("the target line is what was asked for, and no driver is opened") {
+  for (const char* arch : {"sm_75", "sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120"}) {
+    TempFolder folder;
+    CAPTURE(arch);
+    // A driver library that would be noticed: opening it fails loudly, using it is impossible.
+    const auto result = kiln_program({"emit", kSaxpy, "--arch", arch, "--emit", "ptx", "-o", folder.path()}, {"KILN_CUDA_LIBRARY=/nonexistent/libcuda.so.1"});
+    CAPTURE(result.err);
+    REQUIRE(result.status == 0);
+    CHECK(result.err == "");
+    const std::string ptx = read_file(folder.file(std::string("saxpy.") + arch + ".ptx"));
+    CHECK(ptx.find(std::string(".target ") + arch + "\n") != std::string::npos);
+  }
+  // sm_70, sm_91, banana: see the table of wrong command lines.
+}
+
+// HD-CLI-2
+TEST_CASE("names that PTX cannot hold become distinct symbols and are found by their own name") {
+  const std::string long_name(300, 'x');
+  const std::vector<std::string> names{"scale.v1", "scale-v1", "scale v1", "scale<float, 3>", "9lives", "\xce\xbb", long_name, long_name + "y", "scale_v1"};
+  std::string text = "kir 1\n";
+  for (const std::string& name : names) text += kernel_named(name);
+  TempFolder folder;
+  const std::string source = folder.write("names.kir", text), out = folder.file("out");
+  const auto result = kiln_program({"emit", source, "--arch", "sm_80", "--emit", "ptx,json", "-o", out});
+  CAPTURE(result.err);
+  REQUIRE(result.status == 0);
+  std::set<std::string> symbols, kernels;
+  for (const std::string& file : files_in(out)) {
+    if (!file.ends_with(".json")) continue;
+    const auto json = nlohmann::json::parse(read_file(out + "/" + file));
+    const std::string symbol = json["symbol"];
+    symbols.insert(symbol);
+    kernels.insert(json["kernel"].get<std::string>());
+    CHECK(symbol.size() <= 240);
+    CHECK(symbol.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$") == std::string::npos);
+    CHECK((symbol[0] < '0' || symbol[0] > '9'));
+    const std::string ptx = read_file(out + "/" + symbol + ".sm_80.ptx");
+    CHECK(ptx.find(".entry " + symbol) != std::string::npos);
+  }
+  CHECK(symbols.size() == names.size());
+  CHECK(kernels == std::set<std::string>(names.begin(), names.end()));
+  // Each runs by its original name.
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const auto run = kiln_program({"run", source, name, "--grid", "1", "--block", "4", "--arg", "out:u32:3"});
+    CHECK(run.status == 0);
+    CHECK(json_of(run)["outputs"][0]["values"] == nlohmann::json::array({0, 1, 2}));
+  }
+  // The original name is in the text of an error.
+  check_refused(kiln_program({"emit", source, "scale<float, 3>", "--arch", "sm_80", "--emit", "object", "-o", out}), 2, {"--emit object"});
+  check_refused(kiln_program({"emit", source, "scale<float, 3>", "--arch", "x86-64", "--emit", "object", "-o", out}), 2, {"scale<float, 3>"});
+  // An empty name is refused.
+  const std::string unnamed = folder.write("unnamed.kir", "kir 1\n" + kernel_named(""));
+  CHECK(kiln_program({"emit", unnamed, "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("none")}).status == 1);
+  CHECK(files_in(folder.file("none")).empty());
+}
+
+TEST_CASE("ptxas, where there is one, assembles what emit writes") {
+  TempFolder folder;
+  const auto have = run_process({"sh", "-c", "command -v ptxas"});
+  if (have.status != 0) return;
+  const auto result = kiln_program({"emit", kSaxpy, "--arch", "sm_75,sm_80,sm_90,sm_120", "--emit", "cubin", "-o", folder.path()});
+  CAPTURE(result.err);
+  CHECK(result.status == 0);
+  CHECK(files_in(folder.path()).size() == 4);
+  CHECK(read_file(folder.file("saxpy.sm_80.cubin")).starts_with("\x7f" "ELF"));
+}

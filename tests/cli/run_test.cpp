@@ -1,0 +1,219 @@
+// kiln run: arguments in, outputs or a failure out.
+#include <doctest/doctest.h>
+
+#include "cli/cli.h"
+
+using namespace kiln::test;
+using nlohmann::json;
+
+namespace {
+
+ProcessResult run_saxpy(const std::vector<std::string>& args, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> argv{"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32"};
+  for (const std::string& a : args) argv.insert(argv.end(), {"--arg", a});
+  argv.insert(argv.end(), more.begin(), more.end());
+  return kiln_program(argv);
+}
+
+}  // namespace
+
+TEST_CASE("a launch prints its outputs") {
+  const auto result = run_saxpy({"in:f32:[1,2,3]", "inout:f32:[10,20,30]", "f32:2.5"});
+  CAPTURE(result.err);
+  CHECK(result.status == 0);
+  CHECK(result.err == "");
+  CHECK(json_of(result) == json::parse(R"({"outputs": [{"arg": 1, "type": "f32", "values": [12.5, 25.0, 37.5]}], "failure": null})"));
+}
+
+TEST_CASE("values print as numbers, what JSON cannot hold as strings, and all as bits on request") {
+  const std::vector<std::string> args{"in:f32:[0,inf,-inf,nan,1,0]", "inout:f32:[0.1,0,0,0,3e38,-0.0]", "f32:1"};
+  const auto result = json_of(run_saxpy(args));
+  const auto& values = result["outputs"][0]["values"];
+  CHECK(values[0] == 0.1);
+  CHECK(values[1] == "inf");
+  CHECK(values[2] == "-inf");
+  CHECK(values[3] == "nan");
+  CHECK(values[4] == 3e38);
+  const auto bits = json_of(run_saxpy(args, {"--bits"}));
+  CHECK(bits["outputs"][0]["values"][0] == "0x3dcccccd");
+  CHECK(bits["outputs"][0]["values"][1] == "0x7f800000");
+  CHECK(bits["outputs"][0]["values"][2] == "0xff800000");
+}
+
+TEST_CASE("contents come from lists, files and iota, with one or more extents") {
+  TempFolder folder;
+  const std::string two("\x00\x00\x80\x3f\x00\x00\x00\x40", 8);  // 1.0f, 2.0f
+  const std::string file = folder.write("two.bin", two);
+  struct Row {
+    std::string in, inout;
+    std::vector<double> values;
+  };
+  const Row rows[] = {
+      {"in:f32:@" + file, "inout:f32:[0,0]", {1, 2}},
+      {"in:f32:2:@" + file, "inout:f32:2:zero", {1, 2}},
+      {"in:f32:iota:4", "inout:f32:4:iota", {0, 2, 4, 6}},
+      {"in:f32:4:[1, 2 ,3,4]", "inout:f32:zero:4", {1, 2, 3, 4}},
+      {"in:f32:[]", "inout:f32:[]", {}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.in);
+    const auto result = run_saxpy({row.in, row.inout, "f32:1"});
+    CAPTURE(result.err);
+    CHECK(result.status == 0);
+    CHECK(json_of(result)["outputs"][0]["values"].get<std::vector<double>>() == row.values);
+  }
+}
+
+TEST_CASE("a wrong argument is refused with the argument in the text") {
+  TempFolder folder;
+  const std::string odd = folder.write("odd.bin", "12345");
+  struct Row {
+    std::vector<std::string> args, words;
+    int exit = 2;
+  };
+  const Row rows[] = {
+      {{"in:f32:[1", "inout:f32:[1]", "f32:1"}, {"in:f32:[1", "']'"}},
+      {{"in:f32:[1,]", "inout:f32:[1]", "f32:1"}, {"comma"}},
+      {{"in:f32:[1,x]", "inout:f32:[1]", "f32:1"}, {"'x'", "f32"}},
+      {{"in:f32:[1e99]", "inout:f32:[1]", "f32:1"}, {"1e99", "range"}},
+      {{"in:f33:[1]", "inout:f32:[1]", "f32:1"}, {"'f33'", "no type"}},
+      {{"in:f16:[1]", "inout:f32:[1]", "f32:1"}, {"f16"}},
+      {{"in:f32", "inout:f32:[1]", "f32:1"}, {"'in:f32'", "missing"}},
+      {{"in", "inout:f32:[1]", "f32:1"}, {"'in'", "missing"}},
+      {{"", "inout:f32:[1]", "f32:1"}, {"argument ''"}},
+      {{"inn:f32:[1]", "inout:f32:[1]", "f32:1"}, {"'inn:f32:[1]'"}},
+      {{"in:f32:2x:[1]", "inout:f32:[1]", "f32:1"}, {"'2x'"}},
+      {{"in:f32:2x2x2x2x2:zero", "inout:f32:[1]", "f32:1"}, {"at most 4"}},
+      {{"in:f32:99999999999999999999:zero", "inout:f32:[1]", "f32:1"}, {"too large"}},
+      {{"in:f32:4294967296x4294967296:zero", "inout:f32:[1]", "f32:1"}, {"8 GiB"}},
+      {{"in:f32:3:[1,2]", "inout:f32:[1]", "f32:1"}, {"2 values", "need 3"}},
+      {{"in:f32:3", "inout:f32:[1]", "f32:1"}, {"contents are missing"}},
+      {{"in:f32:iota", "inout:f32:[1]", "f32:1"}, {"extents are missing"}},
+      {{"in:f32:iota:4:5", "inout:f32:[1]", "f32:1"}, {"left over"}},
+      {{"in:f32:[1]", "inout:f32:[1]", "f32:"}, {"value is missing"}},
+      {{"in:f32:[1]", "inout:f32:[1]", "f32:one"}, {"'one'"}},
+      {{"in:f32:[1]", "inout:f32:[1]", "i32:1"}, {"'a'", "its type is f32"}},
+      {{"in:f32:[1]", "inout:f32:[1]", "in:f32:[1]"}, {"'a'", "scalar"}},
+      {{"f32:1", "inout:f32:[1]", "f32:1"}, {"'x'", "buffer"}},
+      {{"in:i32:[1]", "inout:f32:[1]", "f32:1"}, {"'x'", "its type is f32"}},
+      {{"in:f32:[1]", "out:f32:1", "f32:1"}, {"'y'", "inout"}},
+      {{"in:f32:1x1:[1]", "inout:f32:[1]", "f32:1"}, {"'x'", "1 extents, not 2"}},
+      {{"in:f32:[1]", "inout:f32:[1]"}, {"2 arguments", "takes 3"}},
+      {{"in:f32:@" + folder.file("missing"), "inout:f32:[1]", "f32:1"}, {"missing", "no file"}, 1},
+      {{"in:f32:@" + odd, "inout:f32:[1]", "f32:1"}, {"5 bytes", "whole number"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.args[0]);
+    check_refused(run_saxpy(row.args), row.exit, row.words);
+  }
+}
+
+TEST_CASE("integers are read exactly and out of range is refused") {
+  TempFolder folder;
+  const std::string path = folder.write("copy.kir", R"(kir 1
+kernel "copy32" {
+  buffer x : i32[*] in
+  buffer y : i32[*] out
+  body {
+    %i = global_id.x
+    %n = size y
+    %c = lt %i, %n
+    if %c {
+      %v = load x[%i]
+      store y[%i], %v
+    }
+  }
+}
+kernel "copy64" {
+  buffer x : u64[*] in
+  buffer y : u64[*] out
+  body {
+    %i = global_id.x
+    %n = size y
+    %c = lt %i, %n
+    if %c {
+      %v = load x[%i]
+      store y[%i], %v
+    }
+  }
+}
+)");
+  const auto run = [&](const char* kernel, const std::string& in, const std::string& out) {
+    return kiln_program({"run", path, kernel, "--grid", "1", "--block", "32", "--arg", in, "--arg", out});
+  };
+  CHECK(json_of(run("copy32", "in:i32:[-2147483648,2147483647,-0x10]", "out:i32:3"))["outputs"][0]["values"] ==
+        json::array({-2147483648, 2147483647, -16}));
+  CHECK(json_of(run("copy64", "in:u64:[18446744073709551615,0xff]", "out:u64:2"))["outputs"][0]["values"] ==
+        json::array({18446744073709551615u, 255}));
+  check_refused(run("copy32", "in:i32:[2147483648]", "out:i32:1"), 2, {"2147483648", "range"});
+  check_refused(run("copy64", "in:u64:[-1]", "out:u64:1"), 2, {"-1", "range"});
+  check_refused(run("copy64", "in:u64:[1.5]", "out:u64:1"), 2, {"1.5"});
+  check_refused(run("copy64", "in:u64:[18446744073709551616]", "out:u64:1"), 2, {"range"});
+}
+
+TEST_CASE("a failed launch prints the failure with its fields and ends with 1") {
+  TempFolder folder;
+  const std::string path = folder.write("wild.kir", R"(kir 1
+kernel "wild" {
+  file "wild.cpp"
+  buffer x : f32[*] in
+  buffer y : f32[*] out
+  body {
+    %i = global_id.x
+    %v = load x[%i] @0:7
+    %n = size y
+    %c = lt %i, %n
+    if %c {
+      store y[%i], %v
+    }
+  }
+}
+)");
+  const auto result = kiln_program({"run", path, "wild", "--grid", "1", "--block", "4", "--arg", "in:f32:[1,2,3]", "--arg", "out:f32:4"});
+  CHECK(result.status == 1);
+  const auto failure = json_of(result)["failure"];
+  CHECK(json_of(result)["outputs"].empty());
+  CHECK(failure["code"] == "Bounds");
+  CHECK(failure["kernel"] == "wild");
+  CHECK(failure["place"] == "wild.cpp:7");
+  CHECK(failure["bounds"]["memory"] == "x");
+  CHECK(failure["bounds"]["operation"] == "load");
+  CHECK(failure["bounds"]["index"] == 3);
+  CHECK(failure["bounds"]["extent"] == 3);
+  CHECK(failure["bounds"]["thread"] == json::array({3, 0, 0}));
+  CHECK(failure["bounds"]["block"] == json::array({0, 0, 0}));
+  CHECK(failure["text"].get<std::string>().find("wild.cpp:7") != std::string::npos);
+
+  const auto zero = kiln_program({"run", path, "wild", "--grid", "1", "--block", "0", "--arg", "in:f32:[1]", "--arg", "out:f32:1"});
+  CHECK(zero.status == 1);
+  CHECK(json_of(zero)["failure"]["code"] == "Validation");
+  CHECK(json_of(zero)["failure"]["rule"] == "ZeroDimension");
+
+  const auto require = kiln_program(
+      {"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]", "--arg", "inout:f32:[1,2]", "--arg", "f32:1"});
+  CHECK(require.status == 1);
+  CHECK(json_of(require)["failure"]["code"] == "Validation");
+  CHECK(json_of(require)["failure"]["text"].get<std::string>().find("x.size() >= y.size()") != std::string::npos);
+}
+
+TEST_CASE("an empty grid succeeds and does nothing") {
+  const auto result = kiln_program(
+      {"run", kSaxpy, "saxpy", "--grid", "0", "--block", "32", "--arg", "in:f32:[1]", "--arg", "inout:f32:[5]", "--arg", "f32:1"});
+  CHECK(result.status == 0);
+  CHECK(json_of(result)["outputs"][0]["values"] == json::array({5.0}));
+}
+
+TEST_CASE("a device that does not exist is refused with the list") {
+  const auto result = run_saxpy({"in:f32:[1]", "inout:f32:[1]", "f32:1"}, {"--device", "abacus"});
+  CHECK(result.status == 1);
+  CHECK(result.err.find("abacus") != std::string::npos);
+  CHECK(result.err.find("cpu") != std::string::npos);
+}
+
+TEST_CASE("checked and unchecked code give the same outputs") {
+  for (const char* mode : {"checked", "unchecked"}) {
+    const auto result = json_of(run_saxpy({"in:f32:iota:40", "inout:f32:40:iota", "f32:3"}, {"--mode", mode}));
+    CHECK(result["outputs"][0]["values"][31] == 124.0);
+    CHECK(result["outputs"][0]["values"][32] == 32.0);  // one block of 32
+  }
+}

@@ -1,0 +1,106 @@
+// Wrong command lines and wrong sources: one line that names the thing, exit 1 or 2, nothing written.
+#include <doctest/doctest.h>
+
+#include "cli/cli.h"
+
+using namespace kiln::test;
+
+TEST_CASE("a wrong command line ends with 2 and one line that names the word") {
+  TempFolder folder;
+  const std::string out = folder.file("out");
+  struct Row {
+    std::vector<std::string> arguments, words;
+  };
+  const Row rows[] = {
+      {{}, {"command"}},
+      {{"frobnicate"}, {"'frobnicate'", "list"}},
+      {{"lisst", kSaxpy}, {"'lisst'", "did you mean 'list'"}},
+      {{"list"}, {"SOURCE"}},
+      {{"list", kSaxpy, "extra"}, {"'extra'"}},
+      {{"list", kSaxpy, "--jsn"}, {"'--jsn'", "did you mean '--json'"}},
+      {{"show", kSaxpy}, {"KERNEL"}},
+      {{"show", kSaxpy, "saxpi"}, {"kernel 'saxpi'", "did you mean 'saxpy'"}},
+      {{"show", kSaxpy, ""}, {"empty kernel name", "saxpy"}},
+      {{"show", kSaxpy, "saxpy", "--ir", "--ptx"}, {"--ir", "one of them"}},
+      {{"show", kSaxpy, "saxpy", "--mode", "chekced"}, {"'chekced'", "did you mean 'checked'"}},
+      {{"emit", kSaxpy, "--arch", "sm_80", "-o", out}, {"--emit"}},
+      {{"emit", kSaxpy, "--arch", "sm_80", "--emit", "ptx"}, {"--output"}},
+      {{"emit", kSaxpy, "--arch", "sm_80", "--emit", "ptxx", "-o", out}, {"'ptxx'", "did you mean 'ptx'", "cubin"}},
+      {{"emit", kSaxpy, "nosuch", "--arch", "sm_80", "--emit", "ptx", "-o", out}, {"kernel 'nosuch'", "saxpy"}},
+      {{"emit", kSaxpy, "--arch", "banana", "--emit", "ptx", "-o", out}, {"'banana'", "sm_75", "sm_121", "x86-64-v3"}},
+      {{"emit", kSaxpy, "--arch", "sm_91", "--emit", "ptx", "-o", out}, {"'sm_91'", "did you mean", "sm_90"}},
+      {{"emit", kSaxpy, "--arch", "sm_70", "--emit", "ptx", "-o", out}, {"'sm_70'", "sm_75"}},
+      {{"emit", kSaxpy, "--arch", "sm_80,banana", "--emit", "ptx", "-o", out}, {"'banana'"}},
+      {{"emit", kSaxpy, "--emit", "ptx", "-o", out}, {"--emit ptx", "--arch"}},
+      {{"emit", kSaxpy, "--arch", "x86-64-v3", "--emit", "ptx", "-o", out}, {"--emit ptx", "GPU"}},
+      {{"emit", kSaxpy, "--arch", "sm_80", "--emit", "object", "-o", out}, {"--emit object", "x86-64-v3"}},
+      {{"emit", kSaxpy, "--arch", "sm_80,x86-64-v3", "--emit", "ptx", "-o", out}, {"CPU levels"}},
+      {{"emit", kSaxpy, "--arch", "x86-64-v3", "--emit", "object", "-o", out}, {"--block", "saxpy"}},
+      {{"emit", kSaxpy, "--arch", "sm_80", "--emit", "ptx", "--block", "64,64,64", "-o", out}, {"64,64,64", "1024"}},
+      {{"emit", kSaxpy, "--arch", "sm_80", "--emit", "ptx", "--block", "64,x", "-o", out}, {"--block '64,x'"}},
+      {{"emit", kSaxpy, "--arch", "sm_80", "--emit", "ptx", "--mode", "fast", "-o", out}, {"--mode", "unchecked"}},
+      {{"run", kSaxpy, "saxpy", "--block", "32"}, {"--grid"}},
+      {{"run", kSaxpy, "saxpy", "--grid", "1"}, {"--block"}},
+      {{"run", kSaxpy, "saxpy", "--grid", "-1", "--block", "32"}, {"--grid '-1'"}},
+      {{"run", kSaxpy, "saxpy", "--grid", "1,1,1,1", "--block", "32"}, {"--grid '1,1,1,1'"}},
+      {{"run", kSaxpy, "saxpy", "--grid", "4294967296", "--block", "32"}, {"--grid"}},
+      {{"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]"}, {"1 arguments", "takes 3", "In<f32> x"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.words[0]);
+    check_refused(kiln_program(row.arguments), 2, row.words);
+  }
+  CHECK(files_in(folder.path()).empty());
+}
+
+TEST_CASE("a source that holds no kernels ends with 1 and one line that says why") {
+  TempFolder folder;
+  const std::string text = folder.write("text.so", "this is no library\n"), nothing = folder.write("nothing.so", "");
+  const std::string empty = folder.write("empty.kir", ""), header = folder.write("header.kir", "kir 1\n");
+  const std::string truncated = folder.write("truncated.kir", read_file(kSaxpy).substr(0, 200));
+  const std::string elf = folder.write("elf.so", "\x7f" "ELF" + std::string(100, '\0'));
+  struct Row {
+    std::string source;
+    std::vector<std::string> words;
+  };
+  const Row rows[] = {
+      {folder.file("missing.so"), {"missing.so", "no file"}},
+      {folder.file("missing.kir"), {"missing.kir", "no file"}},
+      {folder.path(), {folder.path(), "folder"}},
+      {text, {"text.so", "no library"}},
+      {nothing, {"nothing.so", "no library"}},
+      {elf, {"elf.so", "no library"}},
+      {kEmptyLibrary, {"libkiln_test_cli_empty.so", "no kernels"}},
+      {empty, {"empty.kir"}},
+      {header, {"header.kir", "no kernel"}},
+      {truncated, {"truncated.kir", "line"}},
+  };
+  for (const Row& row : rows) {
+    for (const std::vector<std::string>& command : {std::vector<std::string>{"list", row.source},
+                                                    {"show", row.source, "k"},
+                                                    {"emit", row.source, "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("out")},
+                                                    {"run", row.source, "k", "--grid", "1", "--block", "1"}}) {
+      CAPTURE(row.source);
+      CAPTURE(command[0]);
+      check_refused(kiln_program(command), 1, row.words);
+    }
+  }
+  CHECK(files_in(folder.file("out")).empty());
+}
+
+TEST_CASE("a refusal under --json is a document too") {
+  const auto result = kiln_program({"show", kSaxpy, "saxpi", "--json"});
+  CHECK(result.status == 2);
+  const auto json = json_of(result);
+  CHECK(json["exit"] == 2);
+  CHECK(json["error"].get<std::string>().find("saxpi") != std::string::npos);
+}
+
+TEST_CASE("help and version end with 0") {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"}, {"emit", "--help"}, {"--version"}}) {
+    const auto result = kiln_program(arguments);
+    CHECK(result.status == 0);
+    CHECK(result.out != "");
+    CHECK(result.err == "");
+  }
+}
