@@ -99,7 +99,7 @@ void LaunchLog::freed(std::uint64_t memory) noexcept {
   store_.clear(memory);  // after the entry: no finding can come between
 }
 
-std::size_t LaunchLog::confirm(const Inspector& inspector, Ticket up_to) {
+std::size_t LaunchLog::confirm_with(const Inspector& inspector, Ticket up_to) {
   const std::lock_guard lock(mutex_);
   std::size_t faults = 0;
   std::uint64_t first_fault = entries_.end();

@@ -74,9 +74,9 @@ class LaunchLog {
   template <class Inspect>
   std::size_t confirm(Inspect&& inspect, Ticket up_to = ~Ticket{0}) {
     using Fn = std::remove_reference_t<Inspect>;
-    return confirm(Inspector{const_cast<void*>(static_cast<const void*>(&inspect)),
-                             [](void* self, const LogView& view) -> Verdict { return (*static_cast<Fn*>(self))(view); }},
-                   up_to);
+    return confirm_with(Inspector{const_cast<void*>(static_cast<const void*>(&inspect)),
+                                  [](void* self, const LogView& view) -> Verdict { return (*static_cast<Fn*>(self))(view); }},
+                        up_to);
   }
 
   Ticket last() const;           // ticket of the newest entry, 0 when there was none
@@ -120,7 +120,7 @@ class LaunchLog {
     std::uint64_t begin_ = 0, end_ = 0;
   };
 
-  std::size_t confirm(const Inspector& inspector, Ticket up_to);
+  std::size_t confirm_with(const Inspector& inspector, Ticket up_to);
   void push(const LogNote& note, std::uint64_t freed_memory, bool claimed);
   std::size_t settle_faults(std::uint64_t from);
   void drop_confirmed();
