@@ -1,0 +1,138 @@
+#include "cpu/cpu_device.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "cpu/cpu_info.h"
+#include "cpu/scheduler.h"
+#include "cpu/storage.h"
+#include "src/object_loader.h"
+
+namespace kiln::rt {
+namespace {
+
+constexpr std::uint64_t kCopyPiece = std::uint64_t{1} << 20;  // bytes a thread copies at a time
+constexpr std::size_t kFaultRecords = 2048;
+
+std::uint64_t round_up(std::uint64_t v, std::uint64_t to) { return (v + to - 1) / to * to; }
+
+class CpuProgram final : public DeviceProgram {
+ public:
+  CpuProgram(std::shared_ptr<const LoadedObject> object, const CompiledCode& code)
+      : object_(std::move(object)),
+        entry_(reinterpret_cast<HostEntry>(reinterpret_cast<std::uintptr_t>(object_->entry()))),
+        static_bytes_(round_up(code.static_shared_bytes, 16)),
+        context_bytes_(code.context_bytes) {}
+  HostEntry entry() const { return entry_; }
+  std::uint64_t scratch_bytes(std::uint32_t dynamic_shared) const { return static_bytes_ + round_up(dynamic_shared, 64) + context_bytes_; }
+
+ private:
+  std::shared_ptr<const LoadedObject> object_;
+  HostEntry entry_;
+  std::uint64_t static_bytes_, context_bytes_;
+};
+
+// As a kernel reports: the first one wins.
+void report_no_scratch(ir::FaultRecord& record, std::uint64_t bytes) {
+  std::uint32_t expected = 0;
+  std::atomic_ref state(record.state);
+  if (!state.compare_exchange_strong(expected, 1)) return;
+  record.kind = kFaultNoScratch;
+  record.index = bytes;
+  state.store(2, std::memory_order_release);
+}
+
+void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch& scratch) {
+  const std::uint64_t from = first * kCopyPiece, size = std::min(last * kCopyPiece, task.bytes) - from;
+  switch (task.kind) {
+    case Task::Kind::Launch: {
+      const auto& program = static_cast<const CpuProgram&>(*task.program);
+      const std::uint64_t bytes = program.scratch_bytes(task.dynamic_shared);
+      void* memory = scratch.at_least(bytes);
+      if (memory == nullptr) return report_no_scratch(*task.fault, bytes);
+      const HostGrid grid{{task.grid[0], task.grid[1], task.grid[2]}, task.dynamic_shared};
+      program.entry()(task.params, &grid, first, last, memory);
+      return;
+    }
+    case Task::Kind::Copy: std::memcpy(static_cast<std::byte*>(task.to) + from, static_cast<const std::byte*>(task.from) + from, size); return;
+    case Task::Kind::Upload: std::memcpy(static_cast<std::byte*>(task.to) + from, task.staging.get() + from, size); return;
+    case Task::Kind::Zero: std::memset(static_cast<std::byte*>(task.to) + from, 0, size); return;
+    case Task::Kind::Host: return;
+  }
+}
+
+class CpuDevice final : public Device {
+ public:
+  CpuDevice(std::unique_ptr<Scheduler> scheduler, std::string arch) : scheduler_(std::move(scheduler)) {
+    properties_.name = cpu_name();
+    properties_.kind = "cpu";
+    properties_.arch = std::move(arch);
+    properties_.workers = scheduler_->workers();
+  }
+
+  const DeviceProperties& properties() const override { return properties_; }
+  Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) override { return make_storage(bytes); }
+  void retire(std::unique_ptr<Storage> storage, const After& after) noexcept override {
+    storage->after = after;
+    scheduler_->retire(std::move(storage));
+  }
+
+  CompileOptions compile_options(const ir::Kernel&, const Dim3& block, bool aligned16) const override {
+    CompileOptions options;
+    options.target = TargetKind::Host;
+    options.arch = properties_.arch;
+    options.block = {block.x, block.y, block.z};
+    options.aligned16 = aligned16;
+    return options;
+  }
+  Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const std::string& kernel) override {
+    auto object = LoadedObject::load(code.code, code.symbol);
+    if (!object.has_value()) {
+      Error::Data data = object.error().data();
+      data.kernel = kernel;
+      return Error(std::move(data));
+    }
+    return std::unique_ptr<DeviceProgram>(std::make_unique<CpuProgram>(std::move(*object), code));
+  }
+  std::span<ir::FaultRecord> fault_records() override { return {records_->slots, kFaultRecords}; }
+
+  Task& acquire() override { return scheduler_->acquire(); }
+  void abandon(Task& task) noexcept override { scheduler_->abandon(static_cast<CpuTask&>(task)); }
+  Result<Event> submit(Task& task, std::uint32_t queue, const After& after) override {
+    std::uint64_t blocks = 0;
+    if (task.kind == Task::Kind::Launch) {
+      blocks = std::uint64_t{task.grid[0]} * task.grid[1] * task.grid[2];  // validated: fits
+    } else if (task.kind != Task::Kind::Host) {
+      blocks = (task.bytes + kCopyPiece - 1) / kCopyPiece;
+    }
+    return scheduler_->submit(static_cast<CpuTask&>(task), queue, after, blocks);
+  }
+  bool busy(std::uint32_t queue, const After& after) const override { return scheduler_->busy(queue, after); }
+  void begin_host(Task& task) override { scheduler_->begin_host(static_cast<CpuTask&>(task)); }
+  void finish_host(Task& task) noexcept override { scheduler_->finish_host(static_cast<CpuTask&>(task)); }
+  bool done(Event event) const override { return scheduler_->done(event); }
+  void wait(Event event) override { scheduler_->wait(event); }
+  Event last(std::uint32_t queue) const override { return scheduler_->last(queue); }
+
+ private:
+  struct alignas(64) Records {
+    ir::FaultRecord slots[kFaultRecords];
+  };
+  DeviceProperties properties_;
+  std::unique_ptr<Records> records_ = std::make_unique<Records>();
+  std::unique_ptr<Scheduler> scheduler_;  // last: it ends its threads before anything goes
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
+  const unsigned workers = options.workers != 0 ? options.workers : std::max(1u, std::thread::hardware_concurrency());
+  auto scheduler = Scheduler::start(workers, &run_blocks);
+  if (!scheduler.has_value()) return scheduler.error();
+  return std::unique_ptr<Device>(
+      std::make_unique<CpuDevice>(std::move(*scheduler), options.arch.empty() ? cpu_level(read_cpuid()) : options.arch));
+}
+
+}  // namespace kiln::rt

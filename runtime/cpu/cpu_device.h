@@ -1,0 +1,16 @@
+// The CPU device: always there. Programs are host objects; blocks run on a pool of threads.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "src/device.h"
+
+namespace kiln::rt {
+
+struct CpuOptions {
+  unsigned workers = 0;  // 0: one a hardware thread
+  std::string arch;      // empty: this processor's level. A level above it gives programs that cannot run.
+};
+Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options = {});
+
+}  // namespace kiln::rt

@@ -1,0 +1,97 @@
+// Runs tasks on a pool of threads: queues in order, queues beside each other, one task's blocks on many threads.
+#pragma once
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cpu/scratch.h"
+#include "src/device.h"
+
+namespace kiln::rt {
+
+// A task with its place in the scheduler. Only the scheduler touches what it adds.
+struct CpuTask : Task {
+  CpuTask* next = nullptr;  // in its queue, or in the list of free tasks
+  CpuTask *ready_before = nullptr, *ready_after = nullptr;
+  After after;
+  std::uint32_t queue = 0;
+  std::uint64_t position = 0;
+  std::uint64_t blocks = 0, chunk = 0, chunks = 0, joined = 0;
+  std::uint32_t active = 0;  // threads at work on it
+  bool listed = false;       // in the ready list: blocks may be left to start
+  bool turn = false;         // Kind::Host
+  std::atomic<std::uint64_t> next_block{0};
+};
+
+// What the scheduler runs: blocks [first, last) of a started task, on a worker with its scratch memory.
+using RunBlocks = void (*)(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch& scratch);
+
+// Thread-safe. Blocks of a task start in ascending order, in chunks; a thread that has nothing to do spins briefly and then sleeps.
+class Scheduler {
+ public:
+  static constexpr std::size_t kTasks = 1024;  // outstanding at a time
+
+  // At least one thread is started, else an error.
+  static Result<std::unique_ptr<Scheduler>> start(unsigned workers, RunBlocks blocks);
+  // Runs what was submitted, then ends the threads.
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+
+  CpuTask& acquire();  // waits while kTasks are outstanding
+  void abandon(CpuTask& task) noexcept;
+  // `blocks` > 0 pieces of work, except for Kind::Host, which has none.
+  Event submit(CpuTask& task, std::uint32_t queue, const After& after, std::uint64_t blocks);
+  bool busy(std::uint32_t queue, const After& after) const;
+  void begin_host(CpuTask& task);
+  void finish_host(CpuTask& task) noexcept;
+
+  bool done(Event event) const { return queues_[event.queue].completed.load(std::memory_order_acquire) >= event.position; }
+  bool done(const After& after) const;
+  void wait(Event event);
+  Event last(std::uint32_t queue) const;
+  // Frees `storage` by `release` once its events are over.
+  void retire(std::unique_ptr<Storage> storage) noexcept;
+  unsigned workers() const { return static_cast<unsigned>(threads_.size()); }
+
+ private:
+  struct alignas(64) Queue {
+    CpuTask *head = nullptr, *tail = nullptr;
+    std::uint64_t submitted = 0;
+    std::atomic<std::uint64_t> completed{0};
+    bool blocked = false;  // the head waits for events of other queues
+  };
+
+  explicit Scheduler(RunBlocks blocks);
+  static void* thread_main(void* self);
+  void work();
+  CpuTask* next_ready(std::unique_lock<std::mutex>& lock);
+  void run(CpuTask& task, Scratch& scratch);
+  void list(CpuTask& task);
+  void unlist(CpuTask& task);
+  void wake_worker();
+  void start_head(std::uint32_t queue);
+  void complete(CpuTask& task);
+  void give_back(CpuTask& task);
+  Storage* take_garbage();
+
+  const RunBlocks run_;
+  CpuTask* tasks_ = nullptr;   // kTasks, made as they are first needed in memory mapped for all
+  mutable std::mutex mutex_;   // guards all that is not atomic
+  std::condition_variable work_, over_, room_;
+  Queue queues_[kQueues];
+  CpuTask *free_ = nullptr, *ready_first_ = nullptr, *ready_last_ = nullptr;
+  std::size_t made_ = 0;
+  std::uint32_t blocked_ = 0;              // queues whose head waits
+  std::atomic<std::uint32_t> ready_{0};    // length of the ready list
+  std::uint32_t sleeping_ = 0, spinning_ = 0, waiting_ = 0, wanting_ = 0;
+  Storage* garbage_ = nullptr;
+  std::atomic<bool> stop_{false};
+  std::vector<pthread_t> threads_;
+};
+
+}  // namespace kiln::rt

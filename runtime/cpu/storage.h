@@ -1,0 +1,15 @@
+// Memory of the CPU device.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "src/device.h"
+
+namespace kiln::rt {
+
+// Aligned to 64, with room behind the last byte for a vector access that is masked there. Errors: BufferTooBig, OutOfMemory.
+Result<std::unique_ptr<Storage>> make_storage(std::uint64_t bytes);
+// Frees a list linked by `next`; null is an empty one.
+void free_storage(Storage* first) noexcept;
+
+}  // namespace kiln::rt

@@ -1,0 +1,27 @@
+// One piece of device memory behind Memory.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "src/device.h"
+#include "src/server.h"
+
+namespace kiln {
+
+// Goes away with the last Memory: its claims end, and its storage is freed once the tasks that use it are over.
+struct Allocation {
+  Allocation(std::shared_ptr<Server> owner, std::uint64_t number, std::unique_ptr<rt::Storage> memory)
+      : server(std::move(owner)), id(number), storage(std::move(memory)) {}
+  ~Allocation();
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  const std::shared_ptr<Server> server;
+  const std::uint64_t id;  // never used again
+  std::unique_ptr<rt::Storage> storage;
+  // Guarded by the server's enqueue lock.
+  rt::Event last_write;
+  rt::After last_reads;  // since the last write
+};
+
+}  // namespace kiln

@@ -1,0 +1,62 @@
+#include "kiln/runtime/buffer.h"
+
+#include <string>
+
+namespace kiln::rt {
+namespace {
+
+Error refused(ErrorCode code, const char* rule, std::string message, std::optional<std::uint64_t> requested = {}, std::optional<std::uint64_t> limit = {}) {
+  Error::Data data;
+  data.code = code;
+  data.rule = rule;
+  data.message = std::move(message);
+  data.requested = requested;
+  data.limit = limit;
+  return Error(std::move(data));
+}
+
+}  // namespace
+
+Result<std::uint64_t> buffer_elements(const std::uint64_t* extents, unsigned rank, std::uint64_t element_bytes) {
+  std::uint64_t elements = 1, bytes = 0;
+  bool fits = true, zero = false;
+  std::string text;
+  for (unsigned d = 0; d < rank; ++d) {
+    zero = zero || extents[d] == 0;
+    fits = fits && !__builtin_mul_overflow(elements, extents[d], &elements);
+    text += (d == 0 ? "" : " x ") + std::to_string(extents[d]);
+  }
+  if (zero) return 0;
+  if (fits) fits = !__builtin_mul_overflow(elements, element_bytes, &bytes);
+  if (!fits) {
+    return refused(ErrorCode::BufferTooBig, "BufferTooBig", "a buffer of " + text + " elements of " + std::to_string(element_bytes) + " bytes has more bytes than 64 bits can count");
+  }
+  return elements;
+}
+
+Result<void> buffer_size_matches(std::uint64_t elements, std::uint64_t given) {
+  if (elements == given) return {};
+  return refused(ErrorCode::Validation, "BufferSize",
+                 "the buffer holds " + std::to_string(elements) + " elements, and " + std::to_string(given) + " were given", given, elements);
+}
+
+void require_view(std::uint64_t elements, std::uint64_t wanted) {
+  if (elements == wanted) return;
+  throw Exception(refused(ErrorCode::Validation, "ViewSize",
+                          "a view must have as many elements as its buffer: " + std::to_string(wanted) + " were asked for, and it holds " + std::to_string(elements),
+                          wanted, elements));
+}
+
+void require_slice(std::uint64_t elements, std::uint64_t first, std::uint64_t count) {
+  if (first <= elements && count <= elements - first) return;
+  throw Exception(refused(ErrorCode::Validation, "SliceRange",
+                          "a slice of " + std::to_string(count) + " elements from " + std::to_string(first) + " on reaches beyond the " +
+                              std::to_string(elements) + " of its buffer",
+                          count, elements));
+}
+
+Error negative_extent(std::int64_t extent) {
+  return refused(ErrorCode::Validation, "ExtentOutOfRange", "an extent must not be negative, and " + std::to_string(extent) + " is");
+}
+
+}  // namespace kiln::rt

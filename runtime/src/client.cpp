@@ -1,0 +1,94 @@
+#include "kiln/runtime/client.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+#include "cpu/cpu_device.h"
+#include "src/server.h"
+
+namespace kiln {
+namespace {
+
+// The process's one server for the CPU. Immortal: buffers of static lifetime may outlive every other static.
+Result<std::shared_ptr<Server>> cpu_server() {
+  static std::mutex& mutex = *new std::mutex;
+  static std::shared_ptr<Server>& server = *new std::shared_ptr<Server>;
+  const std::lock_guard lock(mutex);
+  if (server == nullptr) {
+    auto device = rt::make_cpu_device();
+    if (!device.has_value()) return device.error();
+    server = rt::make_server(std::move(*device));
+  }
+  return server;
+}
+
+Error unusable(const char* rule, std::string message) {
+  Error::Data data;
+  data.code = ErrorCode::NotFound;
+  data.rule = rule;
+  data.message = std::move(message);
+  return Error(std::move(data));
+}
+
+bool is_number(const std::string& text) { return !text.empty() && text.size() <= 4 && text.find_first_not_of("0123456789") == std::string::npos; }
+
+}  // namespace
+
+Result<Client> Client::open(const std::string& device) {
+  if (device == "cpu") {
+    auto server = cpu_server();
+    if (!server.has_value()) return server.error();
+    return Client(*server);
+  }
+  if (device == "cuda" || (device.starts_with("cuda:") && is_number(device.substr(5)))) {
+    return unusable("NoDriver", "device '" + device + "' cannot be opened: this build of Kiln has no CUDA device yet; usable here: cpu");
+  }
+  return unusable("UnknownDevice", "there is no device '" + device + "'; the names are cpu, cuda and cuda:N");
+}
+
+Client Client::default_client() {
+  static const Client client = [] {
+    const char* named = std::getenv("KILN_DEVICE");
+    if (named == nullptr || *named == 0) return open("cpu").value();
+    auto opened = open(named);
+    if (opened.has_value()) return *opened;
+    Error::Data data = opened.error().data();
+    data.message = "KILN_DEVICE: " + data.message;
+    throw Exception(Error(std::move(data)));
+  }();
+  return client;
+}
+
+const DeviceProperties& Client::properties() const { return server_->properties(); }
+Stream Client::stream() const { return Stream(*this, rt::new_stream_id()); }
+Stream Client::default_stream() const { return Stream(*this, rt::thread_stream_id()); }
+Result<void> Client::sync() const { return server_->sync_all(); }
+
+Result<void> Stream::sync() const { return client_.server().sync_stream(id_); }
+
+Result<void> launch(const Stream& stream, const LaunchRequest& request) { return stream.client().server().launch(stream.id(), request); }
+
+namespace rt {
+
+std::uint64_t new_stream_id() {
+  static std::atomic<std::uint64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t thread_stream_id() {
+  thread_local const std::uint64_t id = new_stream_id();
+  return id;
+}
+
+Result<Memory> allocate(const Client& client, std::uint64_t bytes) { return client.server().allocate(bytes); }
+Result<void> write(const Stream& stream, const Binding& to, const void* from) { return stream.client().server().write(stream.id(), to, from); }
+Result<void> fill_zero(const Stream& stream, const Binding& to) { return stream.client().server().fill_zero(stream.id(), to); }
+Result<void> copy(const Stream& stream, const Binding& to, const Binding& from) { return stream.client().server().copy(stream.id(), to, from); }
+Result<void> read(const Stream& stream, const Binding& from, void* to) { return stream.client().server().read(stream.id(), from, to); }
+Result<void> check(const Client& client, std::span<const Binding> ranges) { return client.server().check(ranges); }
+Result<void> sync(const Client& client, std::span<const Binding> ranges) { return client.server().sync(ranges); }
+
+}  // namespace rt
+}  // namespace kiln

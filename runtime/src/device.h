@@ -1,0 +1,140 @@
+// What a device supplies to the server: storage, programs, and queues of tasks with events. Claims, logs, validation and caching are not its business.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kiln/ir/param_layout.h"
+#include "kiln/runtime/client.h"
+#include "kiln/runtime/compiler.h"
+
+namespace kiln::rt {
+
+// Streams are folded on this many queues of a device: tasks of one queue run in the order of submission.
+inline constexpr unsigned kQueues = 32;
+inline std::uint32_t queue_of(std::uint64_t stream) { return static_cast<std::uint32_t>(stream % kQueues); }
+
+// A point in a queue: the task that was submitted there as number `position`, from 1 on. Position 0: nothing.
+struct Event {
+  std::uint32_t queue = 0;
+  std::uint64_t position = 0;
+};
+
+// A set of events; a later event of a queue includes the earlier ones, so it never grows beyond one a queue.
+class After {
+ public:
+  void add(Event e) {
+    if (e.position == 0) return;
+    const std::uint32_t bit = std::uint32_t{1} << e.queue;
+    if ((mask_ & bit) != 0 && at_[e.queue] >= e.position) return;
+    mask_ |= bit;
+    at_[e.queue] = e.position;
+  }
+  void add(const After& other) {
+    other.for_each([this](Event e) { add(e); });
+  }
+  void clear() { mask_ = 0; }
+  bool empty() const { return mask_ == 0; }
+  template <class F>
+  void for_each(F&& f) const {
+    for (std::uint32_t rest = mask_; rest != 0; rest &= rest - 1) {
+      const auto queue = static_cast<std::uint32_t>(std::countr_zero(rest));
+      f(Event{queue, at_[queue]});
+    }
+  }
+
+ private:
+  std::uint32_t mask_ = 0;
+  std::array<std::uint64_t, kQueues> at_;  // where the mask has a bit
+};
+static_assert(kQueues <= 32);
+
+// Device memory. Made with the allocation and handed back with it, so that handing back needs no memory.
+struct Storage {
+  void* data = nullptr;
+  std::uint64_t bytes = 0;
+  Storage* next = nullptr;  // the device's, once handed back
+  After after;
+};
+
+// Compiled code that is ready to run on the device.
+class DeviceProgram {
+ public:
+  virtual ~DeviceProgram() = default;
+};
+
+// A fault record's kind that only the host writes: the device had no scratch memory for the launch; `index` holds the bytes asked for.
+inline constexpr std::uint32_t kFaultNoScratch = 0x100;
+
+// One piece of work. Taken from the device, filled, and submitted or given back. Reused, so that filling one allocates nothing.
+class Task {
+ public:
+  enum class Kind : std::uint8_t {
+    Launch,  // program over grid, params, fault
+    Copy,    // `bytes` from `from` to `to`
+    Zero,    // `bytes` at `to`
+    Upload,  // like Copy, from `staging`, which the task owns
+    Host,    // the host thread does the work itself, between begin_host and finish_host
+  } kind = Kind::Host;
+  const DeviceProgram* program = nullptr;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::uint32_t dynamic_shared = 0;
+  std::byte* params = nullptr;
+  ir::FaultRecord* fault = nullptr;  // never null for a launch: the device reports its own trouble there
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::uint64_t bytes = 0;
+  std::unique_ptr<std::byte[]> staging;
+
+  // Zeroed room for the parameter block. Allocates only above kInline bytes, and then once.
+  std::byte* reserve_params(std::size_t size);
+
+ private:
+  static constexpr std::size_t kInline = 1024;
+  alignas(64) std::array<std::byte, kInline> inline_;
+  std::vector<std::byte> heap_;
+};
+
+// Thread-safe. Nothing here blocks unless it says so.
+class Device {
+ public:
+  virtual ~Device() = default;  // waits for what was submitted
+  virtual const DeviceProperties& properties() const = 0;
+
+  // Contents undefined; aligned to 64. Errors: BufferTooBig, OutOfMemory. bytes > 0.
+  virtual Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) = 0;
+  // Frees once the events are over.
+  virtual void retire(std::unique_ptr<Storage> storage, const After& after) noexcept = 0;
+
+  // What to compile for a launch with this block.
+  virtual CompileOptions compile_options(const ir::Kernel& kernel, const Dim3& block, bool aligned16) const = 0;
+  virtual Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const std::string& kernel) = 0;
+
+  // Memory that kernels write fault records to and the host reads.
+  virtual std::span<ir::FaultRecord> fault_records() = 0;
+
+  // A free task. Waits while as many are outstanding as the device holds; call it without a lock.
+  virtual Task& acquire() = 0;
+  virtual void abandon(Task& task) noexcept = 0;
+  // Hands the task to a queue; it starts when its queue gets to it and the events are over. On error it was given back.
+  virtual Result<Event> submit(Task& task, std::uint32_t queue, const After& after) = 0;
+  // Whether a task submitted now would have to wait.
+  virtual bool busy(std::uint32_t queue, const After& after) const = 0;
+
+  // For Kind::Host: waits for its turn; then the thread works; then the task is over and given back.
+  virtual void begin_host(Task& task) = 0;
+  virtual void finish_host(Task& task) noexcept = 0;
+
+  virtual bool done(Event event) const = 0;
+  virtual void wait(Event event) = 0;  // waits
+  virtual Event last(std::uint32_t queue) const = 0;
+  // Set once nothing on the device can be retried.
+  virtual std::optional<Error> poisoned() const { return std::nullopt; }
+};
+
+}  // namespace kiln::rt

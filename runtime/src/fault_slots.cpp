@@ -1,0 +1,90 @@
+#include "src/fault_slots.h"
+
+#include <atomic>
+#include <string>
+
+namespace kiln::rt {
+namespace {
+
+std::string text(const std::uint32_t (&d)[3]) { return "(" + std::to_string(d[0]) + ", " + std::to_string(d[1]) + ", " + std::to_string(d[2]) + ")"; }
+
+Error out_of_bounds(const ir::FaultRecord& record, const Program& program) {
+  Error::Data data;
+  data.code = ErrorCode::Bounds;
+  data.kernel = *program.name;
+  BoundsFault fault;
+  fault.dimension = record.dimension;
+  fault.index = record.index;
+  fault.extent = record.extent;
+  fault.thread = {record.thread[0], record.thread[1], record.thread[2]};
+  fault.block = {record.block[0], record.block[1], record.block[2]};
+  if (record.site < program.sites.size()) {
+    const ir::FaultSite& site = program.sites[record.site];
+    fault.memory = site.memory;
+    fault.operation = site.operation;
+    fault.place = site.place;
+    fault.index_signed = record.dimension < ir::kMaxRank && site.signed_index[record.dimension];
+  } else {
+    fault.memory = fault.operation = fault.place = "?";
+  }
+  const std::string index = fault.index_signed ? std::to_string(static_cast<std::int64_t>(fault.index)) : std::to_string(fault.index);
+  data.message = "out of range: " + fault.operation + " of '" + fault.memory + "' at index " + index + " of dimension " + std::to_string(fault.dimension) +
+                 ", whose extent is " + std::to_string(fault.extent) + ", by thread " + text(record.thread) + " of block " + text(record.block);
+  data.place = fault.place;
+  data.limit = fault.extent;
+  data.bounds = std::move(fault);
+  return Error(std::move(data));
+}
+
+Error no_scratch(const ir::FaultRecord& record, const Program& program) {
+  Error::Data data;
+  data.code = ErrorCode::LaunchOutOfMemory;
+  data.kernel = *program.name;
+  data.message = "the device has no memory for the " + std::to_string(record.index) + " bytes of shared memory and carried values of a block";
+  data.requested = record.index;
+  return Error(std::move(data));
+}
+
+}  // namespace
+
+FaultSlots::FaultSlots(std::span<ir::FaultRecord> records) : records_(records), programs_(records.size(), nullptr) {
+  free_.reserve(records.size());
+  for (std::size_t i = records.size(); i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
+}
+
+std::optional<std::uint32_t> FaultSlots::take() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) return std::nullopt;
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  records_[slot] = {};
+  return slot;
+}
+
+void FaultSlots::set_program(std::uint32_t slot, const Program* program) {
+  const std::lock_guard lock(mutex_);
+  programs_[slot] = program;
+}
+
+void FaultSlots::give_back(std::uint32_t slot) noexcept {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(slot);  // room for all was reserved
+}
+
+std::optional<Error> FaultSlots::fault(std::uint32_t slot) const {
+  ir::FaultRecord& record = records_[slot];
+  if (std::atomic_ref(record.state).load(std::memory_order_acquire) == 0) return std::nullopt;
+  const Program* program = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    program = programs_[slot];
+  }
+  return record.kind == kFaultNoScratch ? no_scratch(record, *program) : out_of_bounds(record, *program);
+}
+
+std::size_t FaultSlots::used() const {
+  const std::lock_guard lock(mutex_);
+  return programs_.size() - free_.size();
+}
+
+}  // namespace kiln::rt

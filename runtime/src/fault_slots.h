@@ -1,0 +1,36 @@
+// Which fault record belongs to which launch that is not confirmed yet.
+#pragma once
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kiln/ir/param_layout.h"
+#include "src/programs.h"
+
+namespace kiln::rt {
+
+// Thread-safe; its lock is taken last and held for a moment. Taking and giving back allocate nothing.
+class FaultSlots {
+ public:
+  explicit FaultSlots(std::span<ir::FaultRecord> records);
+
+  // A cleared record for a launch; none while all are in use.
+  std::optional<std::uint32_t> take();
+  void set_program(std::uint32_t slot, const Program* program);
+  ir::FaultRecord& record(std::uint32_t slot) { return records_[slot]; }
+  void give_back(std::uint32_t slot) noexcept;
+
+  // What the finished launch of the slot reported, if anything.
+  std::optional<Error> fault(std::uint32_t slot) const;
+  std::size_t used() const;
+
+ private:
+  std::span<ir::FaultRecord> records_;
+  mutable std::mutex mutex_;
+  std::vector<std::uint32_t> free_;
+  std::vector<const Program*> programs_;
+};
+
+}  // namespace kiln::rt

@@ -1,0 +1,444 @@
+#include "src/local_server.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "src/launch_validation.h"
+
+namespace kiln {
+
+Allocation::~Allocation() { server->free(*this); }
+
+namespace rt {
+namespace {
+
+constexpr std::uint64_t kStagingLimit = std::uint64_t{256} << 20;  // larger host writes wait for their turn instead of being copied twice
+
+Error invalid(const char* rule, std::string message, ErrorCode code = ErrorCode::Validation) {
+  Error::Data data;
+  data.code = code;
+  data.rule = rule;
+  data.message = std::move(message);
+  return Error(std::move(data));
+}
+
+bool empty(const Binding& binding) { return binding.memory == nullptr || binding.range.empty(); }
+std::uint64_t size(const Binding& binding) { return empty(binding) ? 0 : binding.range.end - binding.range.begin; }
+std::byte* address(const Binding& binding) { return static_cast<std::byte*>(binding.memory->storage->data) + binding.range.begin; }
+
+// What a task that reads or writes an allocation comes after, and what comes after it.
+void order_read(const Allocation& a, After& after) { after.add(a.last_write); }
+void order_write(const Allocation& a, After& after) {
+  after.add(a.last_write);
+  after.add(a.last_reads);
+}
+void note_read(Allocation& a, Event e) { a.last_reads.add(e); }
+void note_write(Allocation& a, Event e) {
+  a.last_write = e;
+  a.last_reads.clear();
+}
+
+ir::Visibility use_of(const LaunchPlan& plan, std::size_t buffer) {
+  return buffer < plan.io.size() ? plan.io[buffer] : ir::Visibility::ReadWrite;
+}
+
+}  // namespace
+
+MemoryRange memory_range(const Binding& binding) { return empty(binding) ? MemoryRange{} : MemoryRange{binding.memory->id, binding.range}; }
+
+std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* compiler) {
+  return std::make_shared<LocalServer>(std::move(device), compiler);
+}
+
+LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
+    : device_(std::move(device)), programs_(*device_, compiler), slots_(device_->fault_records()) {}
+
+// --- memory ---------------------------------------------------------------------------------------------------------------
+
+Result<Memory> LocalServer::allocate(std::uint64_t bytes) {
+  if (bytes == 0) return Memory();
+  auto storage = device_->allocate(bytes);
+  if (!storage.has_value()) return storage.error();
+  return std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(*storage));
+}
+
+void LocalServer::free(Allocation& allocation) noexcept {
+  After after;
+  order_write(allocation, after);  // nobody else can name it any more
+  log_.freed(allocation.id);
+  device_->retire(std::move(allocation.storage), after);
+}
+
+Result<void> LocalServer::usable(const Binding& binding, const char* what, const std::string& kernel) const {
+  if (binding.memory == nullptr) {
+    if (binding.range.empty()) return {};
+    return invalid("BindingRange", std::string(what) + " names bytes of no memory");
+  }
+  if (binding.memory->server.get() != this) {
+    Error::Data data;
+    data.code = ErrorCode::ForeignHandle;
+    data.rule = "ForeignHandle";
+    data.kernel = kernel;
+    data.message = std::string(what) + " belongs to another device (" + binding.memory->server->properties().name + ", " +
+                   binding.memory->server->properties().kind + "), not to " + properties().name + " (" + properties().kind +
+                   "); copy it through the host";
+    return Error(std::move(data));
+  }
+  if (!binding.range.empty() && binding.range.end > binding.memory->storage->bytes) {
+    return invalid("BindingRange", std::string(what) + " ends at byte " + std::to_string(binding.range.end) + " of a memory of " +
+                                       std::to_string(binding.memory->storage->bytes) + " bytes");
+  }
+  return {};
+}
+
+// Enqueues a copy, fill or upload under its scope. The task is given back when it does not run.
+Result<void> LocalServer::transfer(std::uint64_t stream, Task& task, LogKind kind, const Binding& to, const Binding* from, Event* event) {
+  const MemoryRange target = memory_range(to), source = from != nullptr ? memory_range(*from) : MemoryRange{};
+  const std::span<const MemoryRange> writes(&target, 1), reads(&source, from != nullptr ? 1 : 0);
+  const std::uint32_t queue = queue_of(stream);
+  bool submitted = false;
+  const auto give_back = [&] {
+    if (!submitted) device_->abandon(task);
+  };
+  const std::lock_guard lock(enqueue_);
+  ExecuteScope scope = ExecuteScope::launching(store_, kind == LogKind::Copy ? "copy" : "write", reads, writes, writes, &failure_count_);
+  Event at;
+  const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
+    After after;
+    order_write(*to.memory, after);
+    if (from != nullptr) order_read(*from->memory, after);
+    const Result<Event> result = device_->submit(task, queue, after);
+    submitted = true;  // or given back by the device
+    if (!result.has_value()) return result.error();
+    at = *result;
+    return {};
+  });
+  give_back();
+  if (outcome.kind != OutcomeKind::Executed) return outcome.result;
+  if (from != nullptr) note_read(*from->memory, at);
+  note_write(*to.memory, at);
+  if (event != nullptr) *event = at;
+  LogNote note;
+  note.kind = kind;
+  note.stamp = scope.stamp();
+  note.reads = reads;
+  note.writes = note.covers = writes;
+  note.stream = at.queue;
+  note.position = at.position;
+  log_.append(note);
+  return {};
+}
+
+Result<void> LocalServer::write(std::uint64_t stream, const Binding& to, const void* from) {
+  if (auto ok = usable(to, "the target of the write"); !ok.has_value()) return ok;
+  const std::uint64_t bytes = size(to);
+  if (bytes == 0) return {};
+  After after;
+  {
+    const std::lock_guard lock(enqueue_);
+    order_write(*to.memory, after);
+  }
+  // Where the write would have to wait, the bytes are set aside, so that the caller need not.
+  std::unique_ptr<std::byte[]> staging;
+  if (bytes <= kStagingLimit && device_->busy(queue_of(stream), after)) staging.reset(new (std::nothrow) std::byte[bytes]);
+  Task& task = device_->acquire();
+  task.to = address(to);
+  task.bytes = bytes;
+  if (staging != nullptr) {
+    std::memcpy(staging.get(), from, bytes);
+    task.kind = Task::Kind::Upload;
+    task.staging = std::move(staging);
+    return transfer(stream, task, LogKind::HostWrite, to, nullptr);
+  }
+  task.kind = Task::Kind::Host;
+  Event event;
+  if (auto ok = transfer(stream, task, LogKind::HostWrite, to, nullptr, &event); !ok.has_value()) return ok;
+  device_->begin_host(task);
+  std::memcpy(address(to), from, bytes);
+  device_->finish_host(task);
+  return {};
+}
+
+Result<void> LocalServer::fill_zero(std::uint64_t stream, const Binding& to) {
+  if (auto ok = usable(to, "the target of the fill"); !ok.has_value()) return ok;
+  if (empty(to)) return {};
+  Task& task = device_->acquire();
+  task.kind = Task::Kind::Zero;
+  task.to = address(to);
+  task.bytes = size(to);
+  return transfer(stream, task, LogKind::HostWrite, to, nullptr);
+}
+
+Result<void> LocalServer::copy(std::uint64_t stream, const Binding& to, const Binding& from) {
+  if (auto ok = usable(to, "the target of the copy"); !ok.has_value()) return ok;
+  if (auto ok = usable(from, "the source of the copy"); !ok.has_value()) return ok;
+  if (size(to) != size(from)) {
+    return invalid("CopySize", "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes");
+  }
+  if (empty(to)) return {};
+  if (to.memory == from.memory && to.range.begin < from.range.end && from.range.begin < to.range.end) {
+    return invalid("CopyOverlap", "source and target of the copy overlap");
+  }
+  Task& task = device_->acquire();
+  task.kind = Task::Kind::Copy;
+  task.to = address(to);
+  task.from = address(from);
+  task.bytes = size(to);
+  return transfer(stream, task, LogKind::Copy, to, &from);
+}
+
+Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* to) {
+  if (auto ok = usable(from, "what is read"); !ok.has_value()) return ok;
+  if (empty(from)) return {};
+  const MemoryRange range = memory_range(from);
+  for (;;) {
+    Task& task = device_->acquire();
+    task.kind = Task::Kind::Host;
+    const std::uint64_t failures = failure_count_.value();
+    Result<void> before;
+    {
+      // The read has its place among the operations, and later writes wait for it.
+      const std::lock_guard lock(enqueue_);
+      before = store_.ensure_written({&range, 1});
+      After after;
+      order_read(*from.memory, after);
+      const Result<Event> event = device_->submit(task, queue_of(stream), after);
+      if (!event.has_value()) return event.error();
+      note_read(*from.memory, *event);
+    }
+    device_->begin_host(task);
+    confirm();
+    Result<void> verdict = store_.ensure_written({&range, 1});
+    if (verdict.has_value()) verdict = before;
+    // When a failure was found since, a write that was enqueued later may have ended its claim, while these bytes are from before that write.
+    const bool sure = !verdict.has_value() || failures == failure_count_.value();
+    if (verdict.has_value() && sure) std::memcpy(to, address(from), size(from));
+    device_->finish_host(task);
+    if (sure) return verdict;
+  }
+}
+
+Result<void> LocalServer::check(std::span<const Binding> ranges) {
+  std::vector<MemoryRange> all;
+  for (const Binding& binding : ranges) {
+    if (auto ok = usable(binding, "what is checked"); !ok.has_value()) return ok;
+    if (!empty(binding)) all.push_back(memory_range(binding));
+  }
+  return store_.ensure_written(all);
+}
+
+Result<void> LocalServer::sync(std::span<const Binding> ranges) {
+  if (ranges.empty()) return sync_all();
+  After after;
+  for (const Binding& binding : ranges) {
+    if (auto ok = usable(binding, "what is waited for"); !ok.has_value()) return ok;
+    if (binding.memory == nullptr) continue;
+    const std::lock_guard lock(enqueue_);
+    order_write(*binding.memory, after);
+  }
+  after.for_each([&](Event e) { device_->wait(e); });
+  confirm();
+  if (auto ok = device_state(); !ok.has_value()) return ok;
+  return check(ranges);
+}
+
+Result<void> LocalServer::sync_stream(std::uint64_t stream) {
+  device_->wait(device_->last(queue_of(stream)));
+  confirm();
+  return device_state();
+}
+
+Result<void> LocalServer::sync_all() {
+  for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));
+  confirm();
+  return device_state();
+}
+
+Result<void> LocalServer::device_state() const {
+  if (auto poison = device_->poisoned()) return *poison;
+  return {};
+}
+
+// --- launches -----------------------------------------------------------------------------------------------------------------
+
+Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) {
+  if (request.variant == nullptr) return invalid("NoKernel", "the launch names no kernel");
+  const LaunchPlan& plan = programs_.plan(*request.variant, request.mode);
+  bool nothing_to_do = false;
+  if (auto ok = validate(plan, request, nothing_to_do); !ok.has_value() || nothing_to_do) return ok;
+  if (plan.error) return failed_launch(plan, request, *plan.error);
+  bool aligned16 = true;
+  for (const LaunchArg& arg : request.args) {
+    if (arg.is_buffer && !empty(arg.binding)) aligned16 = aligned16 && reinterpret_cast<std::uintptr_t>(address(arg.binding)) % 16 == 0;
+  }
+  const Result<const Program*> program = programs_.get(plan, *request.variant, request.mode, request.config.block, aligned16);
+  if (!program.has_value()) return failed_launch(plan, request, program.error());
+  return enqueue(stream, plan, **program, request);
+}
+
+// Everything that can be refused before anything is touched.
+Result<void> LocalServer::validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const {
+  if (auto error = validate_arguments(plan.facts, request.args)) return *error;
+  for (std::size_t i = 0; i < request.args.size(); ++i) {
+    if (!request.args[i].is_buffer) continue;
+    const Binding& binding = request.args[i].binding;
+    const bool fine = binding.memory == nullptr ? binding.range.empty()
+                                                : binding.memory->server.get() == this && (binding.range.empty() || binding.range.end <= binding.memory->storage->bytes);
+    if (!fine) return usable(binding, ("argument " + std::to_string(i) + " ('" + plan.facts.params[i].name + "')").c_str(), plan.facts.kernel);
+  }
+  if (auto error = validate_config(plan.facts, request.config, properties())) return *error;
+  const Dim3& grid = request.config.grid;
+  nothing_to_do = grid.x == 0 || grid.y == 0 || grid.z == 0;
+  if (nothing_to_do) return {};
+  if (!plan.error) {
+    if (auto error = validate_extents(plan.facts, request.args)) return *error;
+    if (auto error = plan.requirements.check(request.config, request.args)) return *error;
+  }
+  if (auto error = validate_aliasing(plan.facts, request.args)) return *error;
+  return {};
+}
+
+// The buffers as declared. Under the enqueue lock.
+void LocalServer::collect_uses(const LaunchPlan& plan, const LaunchRequest& request) {
+  uses_.clear();
+  for (std::size_t i = 0; i < request.args.size(); ++i) {
+    const ParamFacts& param = plan.facts.params[i];
+    if (!param.is_buffer) continue;
+    MemoryRange where = memory_range(request.args[i].binding);
+    if (where.memory != 0) where.range = byte_hull(request.args[i], param);
+    uses_.push_back({where, param.access, param.strided});
+  }
+}
+
+// There is no code to run: what the kernel declares to write is claimed.
+Error LocalServer::failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error) {
+  const std::lock_guard lock(enqueue_);
+  collect_uses(plan, request);
+  io_sets(uses_, {}, sets_);
+  return ExecuteScope::failed_writing(store_, sets_.writes, std::move(error), &failure_count_);
+}
+
+void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot) {
+  std::byte* params = task.reserve_params(plan.layout.bytes);
+  for (const ir::ParamField& field : plan.layout.fields) {
+    const LaunchArg* arg = field.param != ir::kNone ? &request.args[field.param] : nullptr;
+    std::uint64_t bits = 0;
+    switch (field.kind) {
+      case ir::ParamField::Kind::Pointer: bits = empty(arg->binding) ? 0 : reinterpret_cast<std::uint64_t>(address(arg->binding)); break;
+      case ir::ParamField::Kind::Extent: bits = arg->extents[field.dimension]; break;
+      case ir::ParamField::Kind::Stride: bits = arg->strides[field.dimension]; break;
+      case ir::ParamField::Kind::Scalar: bits = arg->bits & ir::value_mask(field.type); break;
+      case ir::ParamField::Kind::Fault: bits = reinterpret_cast<std::uint64_t>(&slots_.record(slot)); break;
+    }
+    std::memcpy(params + field.offset, &bits, field.size);  // little-endian, as every host we run on
+  }
+}
+
+Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request) {
+  const std::uint32_t slot = take_fault_slot();
+  slots_.set_program(slot, &program);
+  Task& task = device_->acquire();
+  task.kind = Task::Kind::Launch;
+  task.program = program.code.get();
+  const Dim3& grid = request.config.grid;
+  task.grid = {grid.x, grid.y, grid.z};
+  task.dynamic_shared = request.config.shared_bytes;
+  task.fault = &slots_.record(slot);
+  fill_params(plan, request, task, slot);
+
+  bool submitted = false, confirm_now = false;
+  Ticket ticket = 0;
+  Event at;
+  Outcome<void> outcome{OutcomeKind::Skipped, {}};
+  {
+    const std::lock_guard lock(enqueue_);
+    collect_uses(plan, request);
+    io_sets(uses_, plan.io, sets_);
+    ExecuteScope scope = ExecuteScope::launching(store_, *plan.name, sets_, &failure_count_);
+    outcome = scope.execute([&]() -> Result<void> {
+      After after;
+      std::size_t buffer = 0;
+      for (std::size_t i = 0; i < request.args.size(); ++i) {
+        if (!plan.facts.params[i].is_buffer) continue;
+        const ir::Visibility use = use_of(plan, buffer++);
+        if (empty(request.args[i].binding)) continue;
+        if (ir::writes(use)) {
+          order_write(*request.args[i].binding.memory, after);
+        } else if (ir::reads(use)) {
+          order_read(*request.args[i].binding.memory, after);
+        }
+      }
+      const Result<Event> result = device_->submit(task, queue_of(stream), after);
+      submitted = true;
+      if (!result.has_value()) return result.error();
+      at = *result;
+      return {};
+    });
+    if (outcome.kind == OutcomeKind::Executed) {
+      // Reads before writes: an allocation may be both.
+      for (const bool writing : {false, true}) {
+        std::size_t buffer = 0;
+        for (std::size_t i = 0; i < request.args.size(); ++i) {
+          if (!plan.facts.params[i].is_buffer) continue;
+          const ir::Visibility use = use_of(plan, buffer++);
+          if (empty(request.args[i].binding) || ir::writes(use) != writing) continue;
+          if (writing) {
+            note_write(*request.args[i].binding.memory, at);
+          } else if (ir::reads(use)) {
+            note_read(*request.args[i].binding.memory, at);
+          }
+        }
+      }
+      LogNote note;
+      note.kind = LogKind::Launch;
+      note.name = program.name;
+      note.stamp = scope.stamp();
+      note.reads = sets_.reads;
+      note.writes = sets_.writes;
+      note.covers = sets_.covers;
+      note.stream = at.queue;
+      note.position = at.position;
+      note.slot = slot;
+      ticket = log_.append(note);
+      confirm_now = ++since_confirm_ >= 64;
+      if (confirm_now) since_confirm_ = 0;
+    }
+  }
+  if (!submitted) device_->abandon(task);
+  if (outcome.kind == OutcomeKind::Executed && ticket == 0) device_->wait(at);  // the log had no room: nobody will look at the record
+  if (ticket == 0) slots_.give_back(slot);
+  if (confirm_now) confirm();  // so that neither log nor records fill up when nobody ever waits
+  return outcome.result;
+}
+
+std::uint32_t LocalServer::take_fault_slot() {
+  for (;;) {
+    if (const auto slot = slots_.take()) return *slot;
+    const Event pending = confirm();
+    if (const auto slot = slots_.take()) return *slot;
+    if (pending.position != 0) device_->wait(pending);
+  }
+}
+
+Event LocalServer::confirm() {
+  Event pending;
+  log_.confirm([&](const LogView& view) -> Verdict {
+    const Event event{static_cast<std::uint32_t>(view.stream), view.position};
+    if (!device_->done(event)) {
+      if (pending.position == 0) pending = event;
+      return Verdict::pending();
+    }
+    if (view.slot == kNoSlot) return Verdict::clean();
+    std::optional<Error> fault = slots_.fault(view.slot);
+    slots_.give_back(view.slot);
+    if (!fault) return Verdict::clean();
+    failure_count_.on_failure(*fault);
+    return Verdict::faulted(std::move(*fault));
+  });
+  return pending;
+}
+
+}  // namespace rt
+}  // namespace kiln

@@ -1,0 +1,81 @@
+// The server over a device of this process: validation, programs, claims, the order of work on memory, late faults.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/allocation.h"
+#include "src/device.h"
+#include "src/failure/failure_store.h"
+#include "src/failure/io_sets.h"
+#include "src/failure/launch_log.h"
+#include "src/failure/scope.h"
+#include "src/fault_slots.h"
+#include "src/programs.h"
+#include "src/server.h"
+
+namespace kiln::rt {
+
+// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots and the device. None is held over a wait, a compilation or a copy.
+class LocalServer final : public Server {
+ public:
+  LocalServer(std::unique_ptr<Device> device, Compiler* compiler);
+
+  const DeviceProperties& properties() const override { return device_->properties(); }
+  Result<Memory> allocate(std::uint64_t bytes) override;
+  Result<void> write(std::uint64_t stream, const Binding& to, const void* from) override;
+  Result<void> fill_zero(std::uint64_t stream, const Binding& to) override;
+  Result<void> copy(std::uint64_t stream, const Binding& to, const Binding& from) override;
+  Result<void> read(std::uint64_t stream, const Binding& from, void* to) override;
+  Result<void> check(std::span<const Binding> ranges) override;
+  Result<void> sync(std::span<const Binding> ranges) override;
+  Result<void> launch(std::uint64_t stream, const LaunchRequest& request) override;
+  Result<void> sync_stream(std::uint64_t stream) override;
+  Result<void> sync_all() override;
+  void free(Allocation& allocation) noexcept override;
+
+  // For tests.
+  FailureStore& failures() { return store_; }
+  Programs& programs() { return programs_; }
+  FaultSlots& fault_slots() { return slots_; }
+
+ private:
+  class FailureCount final : public ScopeObserver {
+   public:
+    void on_failure(const Error&) noexcept override { count_.fetch_add(1, std::memory_order_acq_rel); }
+    std::uint64_t value() const { return count_.load(std::memory_order_acquire); }
+
+   private:
+    std::atomic<std::uint64_t> count_{0};
+  };
+
+  Result<void> usable(const Binding& binding, const char* what, const std::string& kernel = {}) const;
+  Result<void> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
+  Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
+  Result<void> enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request);
+  Result<void> transfer(std::uint64_t stream, Task& task, LogKind kind, const Binding& to, const Binding* from, Event* event = nullptr);
+  void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot);
+  void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
+  std::uint32_t take_fault_slot();
+  Event confirm();  // gives the first event that is still pending
+  Result<void> device_state() const;
+
+  const std::unique_ptr<Device> device_;
+  FailureStore store_;
+  LaunchLog log_{store_};
+  FailureCount failure_count_;
+  Programs programs_;
+  FaultSlots slots_;
+  std::atomic<std::uint64_t> next_memory_{1};
+
+  std::mutex enqueue_;             // guards what follows and the events of all allocations: the one order of enqueueing
+  IoSets sets_;                    // reused, so that launches allocate nothing
+  std::vector<BufferUse> uses_;
+  std::uint32_t since_confirm_ = 0;
+};
+
+// The memory of a binding for the bookkeeping.
+MemoryRange memory_range(const Binding& binding);
+
+}  // namespace kiln::rt

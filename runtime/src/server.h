@@ -1,0 +1,48 @@
+// Server: the device behind a client. One per device and process; tests make their own.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kiln/runtime/client.h"
+#include "kiln/runtime/compiler.h"
+
+namespace kiln {
+
+// Thread-safe. Every operation is what kiln/runtime/client.h says of the function of that name; `stream` is a stream's id.
+class Server : public std::enable_shared_from_this<Server> {
+ public:
+  virtual ~Server() = default;
+  virtual const DeviceProperties& properties() const = 0;
+
+  virtual Result<Memory> allocate(std::uint64_t bytes) = 0;
+  virtual Result<void> write(std::uint64_t stream, const Binding& to, const void* from) = 0;
+  virtual Result<void> fill_zero(std::uint64_t stream, const Binding& to) = 0;
+  virtual Result<void> copy(std::uint64_t stream, const Binding& to, const Binding& from) = 0;
+  virtual Result<void> read(std::uint64_t stream, const Binding& from, void* to) = 0;
+  virtual Result<void> check(std::span<const Binding> ranges) = 0;
+  virtual Result<void> sync(std::span<const Binding> ranges) = 0;
+  virtual Result<void> launch(std::uint64_t stream, const LaunchRequest& request) = 0;
+  virtual Result<void> sync_stream(std::uint64_t stream) = 0;
+  virtual Result<void> sync_all() = 0;
+  virtual void free(Allocation& allocation) noexcept = 0;  // of the last reference to the memory
+
+ protected:
+  Server() = default;
+};
+
+namespace rt {
+
+class Device;
+
+// A server over a device. `compiler` null: the process's code generator, opened when something must be compiled; else it must outlive the server.
+std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* compiler = nullptr);
+
+// A stream id that no other stream of the process has.
+std::uint64_t new_stream_id();
+// The calling thread's default stream, the same on every device.
+std::uint64_t thread_stream_id();
+
+}  // namespace rt
+}  // namespace kiln
