@@ -1,0 +1,71 @@
+// Math functions and float remainder become plain operations, so that no backend and no evaluator ever sees them.
+#include <vector>
+
+#include "kiln/ir/builder.h"
+#include "kiln/ir/passes.h"
+#include "math/library.h"
+
+namespace kiln::ir {
+namespace {
+
+class Expansion {
+ public:
+  explicit Expansion(Kernel& kernel) : k_(kernel), b_(kernel), replaced_(kernel.ops.size()) {
+    for (OpId i = 0; i < replaced_.size(); ++i) replaced_[i] = i;
+  }
+
+  void run() {
+    region(0);
+    if (!missing_.empty()) throw IrError(missing_);
+  }
+
+ private:
+  bool wanted(const Op& op) const { return is_math_function(op.code) || (op.code == Opcode::Rem && is_float(op.type)); }
+
+  void region(RegionId r) {
+    const std::vector<OpId> in = k_.regions[r].ops;
+    std::vector<OpId> out;
+    out.reserve(in.size());
+    for (const OpId id : in) {
+      for (ValueId& v : k_.ops[id].operands) v = replaced_[v];
+      for (std::size_t i = 0; i < k_.ops[id].regions.size(); ++i) region(k_.ops[id].regions[i]);
+      if (!wanted(k_.ops[id])) {
+        out.push_back(id);
+        continue;
+      }
+      const Op op = k_.ops[id];
+      if (!math::has_expansion(op.code, op.type)) {
+        missing_.push_back({k_.name, to_string(k_, op.loc),
+                            std::string(info(op.code).mnemonic) + " of " + std::string(name(op.type)) +
+                                " is not there yet: cast to another type and back, or write it out"});
+        continue;
+      }
+      const RegionId scratch = b_.new_region();
+      b_.set_region(scratch);
+      b_.loc = op.loc;
+      replaced_[id] = math::expand(b_, op.code, op.operands[0], op.operands.size() > 1 ? op.operands[1] : kNone);
+      std::vector<OpId>& made = k_.regions[scratch].ops;
+      out.insert(out.end(), made.begin(), made.end());
+      made.clear();
+    }
+    k_.regions[r].ops = std::move(out);
+  }
+
+  Kernel& k_;
+  Builder b_;
+  std::vector<ValueId> replaced_;  // only recorded operations are looked up; expansions use their own results directly
+  Diagnostics missing_;
+};
+
+}  // namespace
+
+void expand_math(Kernel& kernel) {
+  bool any = false;
+  walk(kernel, 0, [&](OpId id) {
+    const Op& op = kernel.op(id);
+    any = any || is_math_function(op.code) || (op.code == Opcode::Rem && is_float(op.type));
+  });
+  if (any) Expansion(kernel).run();
+}
+
+}  // namespace kiln::ir

@@ -1,0 +1,262 @@
+// Constants, identities, known conditions, forwarded slots, small branches turned into selects. One walk in program order.
+// Everything here keeps bits; the arithmetic identities are in pass_simplify.cpp.
+#include <algorithm>
+#include <vector>
+
+#include "kiln/ir/passes.h"
+#include "pass_simplify.h"
+#include "pass_util.h"
+
+namespace kiln::ir {
+namespace {
+
+// What a slot holds at a point: an operation's value, zero (never set), or unknown.
+constexpr ValueId kUnknown = kNone, kZero = kNone - 1;
+using Known = std::vector<ValueId>;
+
+// A branch of at most so many cheap pure operations is computed unconditionally.
+constexpr std::size_t kSpeculated = 8;
+
+class Fold {
+ public:
+  explicit Fold(Kernel& kernel) : k_(kernel), sets_(kernel) {
+    replaced_.resize(kernel.ops.size());
+    for (OpId i = 0; i < replaced_.size(); ++i) replaced_[i] = i;
+  }
+
+  void run() {
+    Known known(k_.slots.size(), kZero);
+    region(0, known);
+  }
+
+ private:
+  // Rewrites one region. `known` is the state at its beginning and, afterwards, at its end.
+  void region(RegionId r, Known& known) {
+    std::vector<OpId> out;
+    const std::vector<OpId> in = std::move(k_.regions[r].ops);
+    out.reserve(in.size());
+    std::vector<OpId>* const outer = out_;
+    out_ = &out;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const bool keeps_yield = k_.ops[in.back()].code == Opcode::Yield;
+      visit(in[i], known, keeps_yield);
+      if (!keeps_yield && !out.empty() && !falls_through(k_, out.back())) break;  // the rest is never reached
+    }
+    k_.regions[r].ops = std::move(out);
+    out_ = outer;
+  }
+
+  void visit(OpId id, Known& known, bool in_condition) {
+    for (ValueId& v : k_.ops[id].operands) v = replaced_[v];
+    const Opcode code = k_.ops[id].code;
+    if (is_pure(code)) return pure(id);
+    switch (code) {
+      case Opcode::Get: return get(id, known);
+      case Opcode::Set: return set(id, known);
+      case Opcode::If: return branch(id, known, in_condition);
+      case Opcode::Switch: return choose(id, known, in_condition);
+      case Opcode::For: return for_loop(id, known);
+      case Opcode::While: return while_loop(id, known);
+      default: out_->push_back(id);
+    }
+  }
+
+  void pure(OpId id) {
+    const Simplified s = simplify(k_, id);
+    if (s.value == kNone) {
+      out_->push_back(id);
+    } else {
+      replace(id, s.value);
+    }
+  }
+  void replace(OpId id, ValueId by) {
+    if (replaced_.size() <= id) replaced_.resize(id + 1);
+    replaced_[id] = by;
+  }
+  OpId append(Op op) {
+    k_.ops.push_back(std::move(op));
+    const auto id = static_cast<OpId>(k_.ops.size() - 1);
+    replace(id, id);
+    return id;
+  }
+
+  void get(OpId id, Known& known) {
+    ValueId& held = known[k_.ops[id].index];
+    if (held == kUnknown) {
+      held = id;
+    } else if (held == kZero) {
+      held = id;
+      make_constant(k_.ops[id], 0);
+    } else {
+      return replace(id, held);
+    }
+    out_->push_back(id);
+  }
+
+  void set(OpId id, Known& known) {
+    ValueId& held = known[k_.ops[id].index];
+    const ValueId v = k_.ops[id].operands[0];
+    const bool same = held == v || (held == kZero && k_.ops[v].code == Opcode::Const && k_.ops[v].imm == 0);
+    if (same) return;
+    held = v;
+    out_->push_back(id);
+  }
+
+  const Op* constant(ValueId v) const { return k_.ops[v].code == Opcode::Const ? &k_.ops[v] : nullptr; }
+
+  // Puts the operations of a region in the place of the operation that held it.
+  void splice(RegionId r, Known& known) {
+    region(r, known);
+    const std::vector<OpId>& ops = k_.regions[r].ops;
+    out_->insert(out_->end(), ops.begin(), ops.end());
+  }
+  // Whether `splice` may put region r into a while's condition, which must go on to its yield.
+  bool may_splice(RegionId r, bool in_condition) const {
+    const std::vector<OpId>& ops = k_.regions[r].ops;
+    return !in_condition || ops.empty() || falls_through(k_, ops.back());
+  }
+
+  void forget(Known& known, const std::vector<std::uint32_t>& slots) {
+    for (const std::uint32_t s : slots) known[s] = kUnknown;
+  }
+
+  // Rewrites the alternatives of an if or switch. Afterwards what is known is what was known before, less what an alternative that goes
+  // on to the join has set: values made inside are not visible after it.
+  void alternatives(const std::vector<RegionId>& regions, Known& known) {
+    const Known before = known;
+    for (const RegionId r : regions) {
+      Known inside = before;
+      region(r, inside);
+      const std::vector<OpId>& ops = k_.regions[r].ops;
+      if (ops.empty() || falls_through(k_, ops.back())) forget(known, sets_.of(r));
+    }
+  }
+
+  void branch(OpId id, Known& known, bool in_condition) {
+    const std::vector<RegionId> regions = k_.ops[id].regions;
+    if (const Op* c = constant(k_.ops[id].operands[0])) {
+      const RegionId taken = regions[c->imm != 0 ? 0 : 1];
+      if (may_splice(taken, in_condition)) return splice(taken, known);
+    }
+    const Known before = known;
+    alternatives(regions, known);
+    if (k_.regions[regions[0]].ops.empty() && k_.regions[regions[1]].ops.empty()) return;
+    if (select_instead(id, before, known)) return;
+    out_->push_back(id);
+  }
+
+  void choose(OpId id, Known& known, bool in_condition) {
+    const std::vector<RegionId> regions = k_.ops[id].regions;
+    if (const Op* c = constant(k_.ops[id].operands[0])) {
+      const std::vector<std::uint64_t>& cases = k_.ops[id].cases;
+      const auto taken = static_cast<std::size_t>(std::find(cases.begin(), cases.end(), c->imm) - cases.begin());
+      if (may_splice(regions[taken], in_condition)) return splice(regions[taken], known);
+    }
+    alternatives(regions, known);
+    if (std::all_of(regions.begin(), regions.end(), [&](RegionId r) { return k_.regions[r].ops.empty(); })) return;
+    out_->push_back(id);
+  }
+
+  void for_loop(OpId id, Known& known) {
+    const Op& op = k_.ops[id];
+    const Op *lo = constant(op.operands[0]), *hi = constant(op.operands[1]);
+    if (lo && hi && !less(op.type, lo->imm, hi->imm)) return;
+    const RegionId body = op.regions[0];
+    forget(known, sets_.of(body));
+    Known inside = known;
+    region(body, inside);
+    out_->push_back(id);
+  }
+
+  void while_loop(OpId id, Known& known) {
+    const RegionId condition = k_.ops[id].regions[0], body = k_.ops[id].regions[1];
+    forget(known, sets_.of(condition));
+    forget(known, sets_.of(body));
+    Known inside = known;
+    region(condition, inside);
+    const std::vector<OpId>& ops = k_.regions[condition].ops;
+    const Op& yield = k_.ops[ops.back()];
+    const Op* c = yield.code == Opcode::Yield ? constant(yield.operands[0]) : nullptr;
+    if (c && c->imm == 0 && !leaves_loop(k_, condition)) {
+      out_->insert(out_->end(), ops.begin(), ops.end() - 1);  // the condition runs once, the body never
+      return;
+    }
+    inside = known;
+    region(body, inside);
+    out_->push_back(id);
+  }
+
+  static bool less(Type t, std::uint64_t a, std::uint64_t b) {
+    return is_signed(t) ? sign_extend(t, a) < sign_extend(t, b) : a < b;
+  }
+
+  // --- a branch that only computes -> selects -----------------------------------------------------------------------
+  // Only cheap pure operations, gets and sets on either side.
+  bool only_computes(RegionId r, std::size_t& budget) const {
+    for (const OpId id : k_.regions[r].ops) {
+      const Op& op = k_.ops[id];
+      if (op.code == Opcode::Get || op.code == Opcode::Set) continue;
+      if (!is_pure(op.code) || is_math_function(op.code)) return false;
+      if (op.code == Opcode::Div || op.code == Opcode::Rem || op.code == Opcode::Sqrt) return false;
+      if (op.code == Opcode::Const) continue;
+      if (budget-- == 0) return false;
+    }
+    return true;
+  }
+
+  bool select_instead(OpId id, const Known& before, Known& known) {
+    const Op op = k_.ops[id];
+    std::size_t budget = kSpeculated;
+    if (!only_computes(op.regions[0], budget) || !only_computes(op.regions[1], budget)) return false;
+    // Gets left in a region come before its sets of that slot (later ones were forwarded), so they read what was there before the branch.
+    std::vector<std::uint32_t> slots;
+    std::vector<ValueId> last[2];
+    for (int side = 0; side < 2; ++side) {
+      for (const OpId inner : k_.regions[op.regions[side]].ops) {
+        const Op& o = k_.ops[inner];
+        if (o.code != Opcode::Set) {
+          out_->push_back(inner);
+          continue;
+        }
+        auto at = static_cast<std::size_t>(std::find(slots.begin(), slots.end(), o.index) - slots.begin());
+        if (at == slots.size()) {
+          slots.push_back(o.index);
+          last[0].push_back(kNone);
+          last[1].push_back(kNone);
+        }
+        last[side][at] = o.operands[0];
+      }
+    }
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const Type type = k_.slots[slots[i]].type;
+      ValueId arms[2] = {last[0][i], last[1][i]};
+      for (ValueId& arm : arms) {
+        if (arm == kNone) arm = old_value(slots[i], type, before[slots[i]], op.loc);
+      }
+      const OpId choice = append({.code = Opcode::Select, .type = type, .loc = op.loc, .operands = {op.operands[0], arms[0], arms[1]}});
+      pure(choice);
+      const OpId assign = append({.code = Opcode::Set, .index = slots[i], .loc = op.loc, .operands = {replaced_[choice]}});
+      known[slots[i]] = before[slots[i]];  // still true here, so that setting the same again is dropped
+      set(assign, known);
+    }
+    return true;
+  }
+  ValueId old_value(std::uint32_t slot, Type type, ValueId held, Loc loc) {
+    if (held != kUnknown && held != kZero) return held;
+    const bool zero = held == kZero;
+    const OpId id = append({.code = zero ? Opcode::Const : Opcode::Get, .type = type, .index = zero ? kNone : slot, .loc = loc});
+    out_->push_back(id);
+    return id;
+  }
+
+  Kernel& k_;
+  SlotSets sets_;
+  std::vector<ValueId> replaced_;
+  std::vector<OpId>* out_ = nullptr;
+};
+
+}  // namespace
+
+void fold_and_simplify(Kernel& kernel) { Fold(kernel).run(); }
+
+}  // namespace kiln::ir
