@@ -41,6 +41,7 @@ class Registry {
  public:
   static Registry& instance();
   void add(const KernelEntry* entry);
+  void remove(const KernelEntry* entry);  // when the library that holds it is unloaded
   std::vector<const KernelEntry*> kernels() const;  // sorted by name
   // By qualified name, or by its last part when that is unique. Errors: unknown (with near names), ambiguous, two kernels of one name (both places).
   Result<const KernelEntry*> find(const std::string& name) const;

@@ -1,0 +1,234 @@
+// The typed launch: what each kernel parameter takes on the host, and a sentence for what it does not take.
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "kiln/dsl/memory.h"
+#include "kiln/runtime/buffer.h"
+#include "kiln/runtime/client.h"
+
+namespace kiln {
+
+// A scalar argument: T itself, or any host number that is exact in T (a fraction rounds to f32, as in C++). What does not fit is refused by the
+// launch, with the argument's name. No conversion between bool and numbers, none from a fraction to an integer.
+template <Scalar T>
+class HostValue {
+ public:
+  HostValue(T value) : value_(value) {}
+  template <class H>
+    requires(std::is_arithmetic_v<H> && !std::same_as<H, T> && !std::same_as<T, bool> && !std::same_as<H, bool> &&
+             (Floating<T> || std::integral<H>))
+  HostValue(H value) : value_(static_cast<T>(value)) {
+    if constexpr (Integer<T>) {
+      fits_ = std::in_range<T>(value);
+    } else if constexpr (std::integral<H>) {
+      // Exact: the way back gives the same integer. The first test keeps the way back defined.
+      fits_ = static_cast<long double>(value_) == static_cast<long double>(value);
+    } else {
+      fits_ = !(value - value == 0) || value_ - value_ == 0;  // finite stays finite
+    }
+  }
+  bool fits() const { return fits_; }
+  std::uint64_t bits() const {
+    std::uint64_t b = 0;
+    if constexpr (std::same_as<T, bool>) b = value_ ? 1 : 0;
+    else std::memcpy(&b, &value_, sizeof(T));
+    return b;
+  }
+
+ private:
+  T value_;
+  bool fits_ = true;
+};
+
+// A buffer seen with strides, for parameters In<T, R, Strided> and their like. A dense buffer converts.
+template <class T, unsigned R>
+class StridedView {
+ public:
+  StridedView(const Buffer<T, R>& buffer) : buffer_(buffer), extents_(buffer.extents()) {
+    std::uint64_t stride = 1;
+    for (unsigned d = R; d-- > 0;) {
+      strides_[d] = stride;
+      stride *= extents_[d];
+    }
+  }
+  // The same elements with two dimensions exchanged.
+  StridedView transposed(unsigned a = 0, unsigned b = 1) const {
+    StridedView view = *this;
+    std::swap(view.extents_[a], view.extents_[b]);
+    std::swap(view.strides_[a], view.strides_[b]);
+    return view;
+  }
+  const Client& client() const { return buffer_.client(); }
+  LaunchArg arg() const {
+    LaunchArg a = buffer_.arg();
+    for (unsigned d = 0; d < R; ++d) {
+      a.extents[d] = extents_[d];
+      a.strides[d] = strides_[d];
+    }
+    return a;
+  }
+
+ private:
+  Buffer<T, R> buffer_;
+  std::array<std::uint64_t, R> extents_{}, strides_{};
+};
+
+namespace dsl {
+
+// A parameter of a signature, as data.
+struct ParamSpec {
+  bool is_buffer = false;
+  ir::Type type = ir::Type::Void;
+  std::uint8_t rank = 0;
+  ir::Access access = ir::Access::In;
+  bool strided = false;
+};
+
+enum class Mismatch { None, Const, Element, Rank, NoBuffer, Number };
+
+template <class A> struct BufferTraits { static constexpr bool is_buffer = false; };
+template <class T, unsigned R> struct BufferTraits<Buffer<T, R>> {
+  static constexpr bool is_buffer = true;
+  using element = T;
+  static constexpr unsigned rank = R;
+};
+
+// Param<P>: the specification of parameter P, the type it takes on the host, and its value while recording.
+template <class P> struct Param {
+  static_assert(never<P>, "kiln: the parameters of a kernel are In, Out, InOut and Val; a config comes first, as const Cfg&.");
+};
+template <class T, unsigned R, ir::Access A, Layout L> struct Param<View<T, R, A, L>> {
+  static constexpr ParamSpec spec{true, ir_type<T>, R, A, L == Layout::Strided};
+  using Dense = std::conditional_t<A == ir::Access::In, const Buffer<T, R>&, Buffer<T, R>&>;
+  using Host = std::conditional_t<L == Layout::Strided, const StridedView<T, R>&, Dense>;
+  static View<T, R, A, L> value(Recorder& recorder, std::uint32_t number) { return {recorder.kernel().params[number].mem, number}; }
+  template <class G>
+  static constexpr Mismatch mismatch() {
+    using B = BufferTraits<std::remove_cvref_t<G>>;
+    if constexpr (std::is_convertible_v<G, Host>) return Mismatch::None;
+    else if constexpr (!B::is_buffer) return Mismatch::NoBuffer;
+    else if constexpr (B::rank != R) return Mismatch::Rank;
+    else if constexpr (!std::same_as<typename B::element, T>) return Mismatch::Element;
+    else return Mismatch::Const;
+  }
+};
+template <class T> struct Param<Val<T>> {
+  static constexpr ParamSpec spec{false, ir_type<T>, 0, ir::Access::In, false};
+  using Host = HostValue<T>;
+  static Val<T> value(Recorder& recorder, std::uint32_t number) { return Val<T>(recorder.handle(recorder.here().param(number))); }
+  template <class G>
+  static constexpr Mismatch mismatch() { return std::is_convertible_v<G, Host> ? Mismatch::None : Mismatch::Number; }
+};
+template <class P> using param_t = Param<std::remove_cvref_t<P>>;
+template <class P> using host_t = typename param_t<P>::Host;
+
+template <class T, unsigned R>
+LaunchArg argument(const Buffer<T, R>& buffer) { return buffer.arg(); }
+template <class T, unsigned R>
+LaunchArg argument(const StridedView<T, R>& view) { return view.arg(); }
+template <class T>
+LaunchArg argument(const HostValue<T>& value) {
+  LaunchArg a;
+  a.type = ir_type<T>;
+  a.bits = value.bits();
+  return a;
+}
+template <class A>
+const Client* client_of(const A& a) {
+  if constexpr (requires { a.client(); }) return &a.client();
+  else return nullptr;
+}
+template <class A>
+bool fits(const A& a) {
+  if constexpr (requires { a.fits(); }) return a.fits();
+  else return true;
+}
+
+// The sentence for argument I (from 1).
+template <unsigned I, Mismatch M>
+constexpr void explain_argument() {
+#define KILN_SAY(N)                                                                                                                        \
+  static_assert(I != N || M != Mismatch::Const, "kiln: argument " #N " of this launch is const or a temporary, but the kernel writes it."); \
+  static_assert(I != N || M != Mismatch::Element, "kiln: argument " #N " of this launch is a buffer of another element type than the kernel's parameter."); \
+  static_assert(I != N || M != Mismatch::Rank, "kiln: argument " #N " of this launch is a buffer of another rank than the kernel's parameter; see Buffer::view."); \
+  static_assert(I != N || M != Mismatch::NoBuffer, "kiln: argument " #N " of this launch is not a Buffer, but the kernel's parameter is one."); \
+  static_assert(I != N || M != Mismatch::Number, "kiln: argument " #N " of this launch is no host number that the kernel's Val<T> takes; write static_cast<T>(x).");
+  KILN_SAY(1) KILN_SAY(2) KILN_SAY(3) KILN_SAY(4) KILN_SAY(5) KILN_SAY(6) KILN_SAY(7) KILN_SAY(8)
+  KILN_SAY(9) KILN_SAY(10) KILN_SAY(11) KILN_SAY(12) KILN_SAY(13) KILN_SAY(14) KILN_SAY(15) KILN_SAY(16)
+#undef KILN_SAY
+  static_assert(I <= 16 || M == Mismatch::None, "kiln: an argument of this launch after the 16th does not fit the kernel's parameter.");
+}
+
+template <class... P>
+struct Arguments {
+  template <class... A>
+  static constexpr bool take() {
+    if constexpr (sizeof...(A) != sizeof...(P)) return false;
+    else return ((param_t<P>::template mismatch<A>() == Mismatch::None) && ...);
+  }
+  template <class... A>
+  static constexpr void explain() {
+    static_assert(sizeof...(A) == sizeof...(P), "kiln: the launch has another number of arguments than the kernel has parameters (a config does not count).");
+    if constexpr (sizeof...(A) == sizeof...(P)) {
+      []<std::size_t... I>(std::index_sequence<I...>) {
+        (explain_argument<I + 1, param_t<P>::template mismatch<A>()>(), ...);
+      }(std::index_sequence_for<P...>{});
+    }
+  }
+};
+
+class KernelCore;
+struct VariantSlot;
+
+// What is launched: a variant of a kernel, in a mode.
+struct Target {
+  const KernelCore* kernel = nullptr;
+  const VariantSlot* variant = nullptr;
+  ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel;
+};
+// stream null: the calling thread's default stream of `client`, or of the default client where that is null too. `unfit`: the first argument
+// (from 1) that does not fit its parameter; 0: none. Never throws, but for a launch inside the body of a kernel.
+Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config, std::span<const LaunchArg> args,
+                    unsigned unfit);
+
+// The call operators of Self, which has target(). Not templates over the arguments, so that an editor shows the signature; the templates beside
+// them only explain what does not fit.
+template <class Self, class... P>
+class LaunchOperators {
+ public:
+  Result<void> operator()(const Stream& stream, const LaunchConfig& config, host_t<P>... args) const { return go(&stream, config, args...); }
+  Result<void> operator()(const LaunchConfig& config, host_t<P>... args) const { return go(nullptr, config, args...); }
+
+  template <class... A>
+    requires(!Arguments<P...>::template take<A...>())
+  Result<void> operator()(const Stream&, const LaunchConfig&, A&&...) const {
+    Arguments<P...>::template explain<A...>();
+    return {};
+  }
+  template <class... A>
+    requires(!Arguments<P...>::template take<A...>())
+  Result<void> operator()(const LaunchConfig&, A&&...) const {
+    Arguments<P...>::template explain<A...>();
+    return {};
+  }
+
+ private:
+  template <class... A>
+  Result<void> go(const Stream* stream, const LaunchConfig& config, const A&... args) const {
+    const std::array<LaunchArg, sizeof...(A)> list{argument(args)...};
+    unsigned number = 0, unfit = 0;
+    ((++number, unfit = unfit == 0 && !fits(args) ? number : unfit), ...);
+    const Client* client = nullptr;
+    ((client = client ? client : client_of(args)), ...);
+    return launch(static_cast<const Self&>(*this).target(), stream, client, config, list, unfit);
+  }
+};
+
+}  // namespace dsl
+}  // namespace kiln

@@ -1,0 +1,71 @@
+// Operations among the lanes of a warp that are active at this point of the structured program. A lane in another branch, out of the loop,
+// returned, or missing from a partial warp takes no part.
+#pragma once
+#include "kiln/dsl/value.h"
+
+namespace kiln::warp {
+
+inline constexpr u32 size = 32;
+
+// The value of another lane: lane mod 32, own lane - distance, own lane + distance, own lane ^ mask. One's own value where that lane is not
+// active or, but for idx, does not exist.
+#define KILN_SHUFFLE(NAME, OPCODE)                                                                                          \
+  template <dsl::Dsl A>                                                                                                     \
+  auto NAME(A&& a, Use<u32> lane) {                                                                                         \
+    using T = dsl::value_t<A>;                                                                                              \
+    return Val<T>(dsl::binary(ir::Opcode::OPCODE, Use<T>(std::forward<A>(a), lane.where), lane));                           \
+  }
+KILN_SHUFFLE(shfl_idx, ShuffleIdx)
+KILN_SHUFFLE(shfl_up, ShuffleUp)
+KILN_SHUFFLE(shfl_down, ShuffleDown)
+KILN_SHUFFLE(shfl_xor, ShuffleXor)
+#undef KILN_SHUFFLE
+
+// Votes: whether any or all active lanes say true; ballot has bit l set where lane l does.
+Val<bool> any(Use<bool> c);
+Val<bool> all(Use<bool> c);
+Val<u32> ballot(Use<bool> c);
+// True in exactly one active lane, the lowest.
+Val<bool> elect(dsl::Where w = dsl::Where::current());
+// Orders memory among the active lanes.
+void sync(dsl::Where w = dsl::Where::current());
+
+namespace detail {
+dsl::Handle combine(ir::Opcode code, ir::Combine how, const dsl::Operand& a);
+}
+
+// Reductions give every active lane the combined value (the butterfly 16, 8, 4, 2, 1). inclusive_ scans give each lane the combination of
+// the active lanes up to its own, exclusive_ scans of those before it (the identity in the first).
+#define KILN_COMBINE(NAME, HOW, CONDITION, SENTENCE)                                                                                  \
+  template <dsl::Dsl A>                                                                                                               \
+  auto NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                                                            \
+    using T = dsl::value_t<A>;                                                                                                        \
+    static_assert(CONDITION, "kiln: warp::" #NAME " " SENTENCE);                                                                      \
+    return Val<T>(detail::combine(ir::Opcode::WarpReduce, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));                          \
+  }                                                                                                                                   \
+  template <dsl::Dsl A>                                                                                                               \
+  auto inclusive_##NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                                                \
+    using T = dsl::value_t<A>;                                                                                                        \
+    static_assert(CONDITION, "kiln: warp::inclusive_" #NAME " " SENTENCE);                                                            \
+    return Val<T>(detail::combine(ir::Opcode::WarpScan, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));                            \
+  }                                                                                                                                   \
+  template <dsl::Dsl A>                                                                                                               \
+  auto exclusive_##NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                                                \
+    using T = dsl::value_t<A>;                                                                                                        \
+    static_assert(CONDITION, "kiln: warp::exclusive_" #NAME " " SENTENCE);                                                            \
+    return Val<T>(detail::combine(ir::Opcode::WarpScanExclusive, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));                   \
+  }
+#define KILN_NUMBERS "needs numbers, not bool."
+#define KILN_BITS "needs integers or bool."
+KILN_COMBINE(sum, Add, Number<T>, KILN_NUMBERS)
+KILN_COMBINE(product, Mul, Number<T>, KILN_NUMBERS)
+KILN_COMBINE(min, Min, Number<T>, KILN_NUMBERS)
+KILN_COMBINE(max, Max, Number<T>, KILN_NUMBERS)
+KILN_COMBINE(and_, And, std::integral<T>, KILN_BITS)
+KILN_COMBINE(or_, Or, std::integral<T>, KILN_BITS)
+KILN_COMBINE(xor_, Xor, std::integral<T>, KILN_BITS)
+#undef KILN_COMBINE
+#undef KILN_NUMBERS
+#undef KILN_BITS
+
+}  // namespace kiln::warp

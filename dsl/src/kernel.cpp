@@ -1,0 +1,295 @@
+#include "kiln/dsl/kernel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace kiln::dsl {
+
+struct VariantSlot {
+  explicit VariantSlot(const ConfigBits& key_) : key(key_) {}
+  ConfigBits key;
+  mutable std::once_flag once;
+  mutable std::shared_ptr<const Variant> variant;  // set once
+  mutable std::optional<Error> error;              // of recording, or the space's refusal
+};
+
+const Variant& variant_of(const VariantSlot& slot) { return *slot.variant; }
+
+struct KernelCore::State {
+  std::string name, place;
+  Where where;
+  bool registered;
+  std::vector<ParamSpec> params;
+  std::vector<std::string> param_names;
+  std::shared_ptr<const ConfigSpace> space;
+  std::vector<ConfigAxis> axes;
+  std::atomic<const VariantSlot*> default_slot{nullptr};
+  std::shared_mutex mutex;                                // guards the lists only, never held while recording
+  std::deque<VariantSlot> slots;                          // addresses are stable
+  std::map<std::string, std::shared_ptr<Variant>> refusals;  // by variant and text
+};
+
+namespace {
+
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// The declared name in one parameter's text; nothing where it has none.
+std::string declared_name(std::string_view text) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\n')) text.remove_suffix(1);
+  std::size_t start = text.size();
+  while (start > 0 && is_word(text[start - 1])) --start;
+  const bool alone = text.substr(0, start).find_first_not_of(" \t\n") == std::string_view::npos;
+  if (start == text.size() || alone || (text[start] >= '0' && text[start] <= '9')) return "";
+  return std::string(text.substr(start));
+}
+
+// "(In<f32, 2> x, Val<f32> a)" -> x, a.
+std::vector<std::string> declared_names(std::string_view text) {
+  std::vector<std::string> names;
+  int depth = 0;
+  std::size_t start = 1;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '(' || c == '<' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == '>' || c == ']' || c == '}') --depth;
+    if ((c == ',' && depth == 1) || (c == ')' && depth == 0)) {
+      const std::string_view piece = text.substr(start, i - start);
+      if (piece.find_first_not_of(" \t\n") != std::string_view::npos) {
+        // "(x, y)" names without types, as local_kernel takes them.
+        const std::size_t first = piece.find_first_not_of(" \t\n"), last = piece.find_last_not_of(" \t\n");
+        const std::string_view trimmed = piece.substr(first, last - first + 1);
+        bool word = true;
+        for (char w : trimmed) word &= is_word(w);
+        names.push_back(word ? std::string(trimmed) : declared_name(piece));
+      }
+      start = i + 1;
+    }
+  }
+  return names;
+}
+
+std::string type_text(const ParamSpec& p) {
+  const std::string element(ir::name(p.type));
+  if (!p.is_buffer) return "Val<" + element + ">";
+  std::string text = p.access == ir::Access::In ? "In<" : p.access == ir::Access::Out ? "Out<" : "InOut<";
+  text += element;
+  if (p.rank != 1 || p.strided) text += ", " + std::to_string(p.rank);
+  if (p.strided) text += ", Strided";
+  return text + ">";
+}
+
+Error make_error(ErrorCode code, std::string rule, std::string message, std::string kernel, std::string where) {
+  return Error(Error::Data{.code = code,
+                           .rule = std::move(rule),
+                           .message = std::move(message),
+                           .kernel = std::move(kernel),
+                           .place = std::move(where),
+                           .requested = {},
+                           .limit = {},
+                           .bounds = {},
+                           .failure = 0,
+                           .claimed_buffers = 0,
+                           .chain = {},
+                           .causes = {}});
+}
+
+}  // namespace
+
+std::string Definition::kernel_name(const std::string& tag) {
+  std::string name = tag;
+  for (const std::string unnamed : {"{anonymous}::", "(anonymous namespace)::", "<unnamed>::"}) {
+    for (std::size_t at = name.find(unnamed); at != std::string::npos; at = name.find(unnamed)) name.erase(at, unnamed.size());
+  }
+  constexpr std::string_view suffix = "_kiln_tag";
+  if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  return name;
+}
+
+KernelCore::KernelCore(Definition definition, std::vector<ParamSpec> params, std::shared_ptr<const ConfigSpace> space) : state_(new State) {
+  State& s = *state_;
+  s.name = std::move(definition.name);
+  s.where = definition.where;
+  s.place = dsl::place(definition.where);
+  s.registered = definition.registered;
+  s.params = std::move(params);
+  s.space = std::move(space);
+  if (s.space) s.axes = s.space->axes();
+  std::vector<std::string> names = declared_names(definition.parameters);
+  if (names.size() > s.params.size()) names.erase(names.begin(), names.end() - static_cast<std::ptrdiff_t>(s.params.size()));  // the config
+  names.resize(s.params.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool twice = std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i);
+    if (names[i].empty() || twice) names[i] = "p" + std::to_string(i);
+  }
+  s.param_names = std::move(names);
+  if (s.registered) Registry::instance().add(this);
+}
+
+// A registered kernel dies when its library is unloaded or the process ends: launches may still be under way then, so what they name stays.
+KernelCore::~KernelCore() {
+  if (state_->registered) {
+    Registry::instance().remove(this);
+    static std::vector<State*>& immortal = *new std::vector<State*>;
+    static std::mutex& mutex = *new std::mutex;
+    const std::lock_guard lock(mutex);
+    immortal.push_back(state_);
+  } else {
+    delete state_;
+  }
+}
+
+const std::string& KernelCore::name() const { return state_->name; }
+std::string KernelCore::place() const { return state_->place; }
+const std::vector<ConfigAxis>& KernelCore::axes() const { return state_->axes; }
+const ConfigSpace* KernelCore::config_space() const { return state_->space.get(); }
+
+std::vector<ParamInfo> KernelCore::params() const {
+  std::vector<ParamInfo> list;
+  for (std::size_t i = 0; i < state_->params.size(); ++i) list.push_back({state_->param_names[i], type_text(state_->params[i])});
+  return list;
+}
+
+std::vector<std::string> KernelCore::configs() const {
+  if (!state_->space) return {""};
+  std::vector<std::string> list;
+  if (!state_->space->problem.empty()) return list;
+  state_->space->each([&](const ConfigBits& bits) {
+    if (!state_->space->refusal(bits)) list.push_back(state_->space->text(bits));
+  });
+  return list;
+}
+
+Result<std::shared_ptr<const Variant>> KernelCore::variant(const std::string& config) const {
+  ConfigBits bits{};
+  if (state_->space) {
+    if (!state_->space->problem.empty()) return make_error(ErrorCode::Validation, "Config", state_->space->problem, name(), place());
+    Result<ConfigBits> parsed = state_->space->parse(config);
+    if (!parsed) {
+      return make_error(ErrorCode::Validation, "Config", parsed.error().data().message, name(), place());
+    }
+    bits = *parsed;
+    if (auto why = state_->space->refusal(bits)) return make_error(ErrorCode::Validation, "Config", *why, name(), place());
+  } else if (!config.empty()) {
+    return make_error(ErrorCode::Validation, "Config", "the kernel has no config, but '" + config + "' was given", name(), place());
+  }
+  const VariantSlot& s = slot(bits);
+  if (s.error) return *s.error;
+  return s.variant;
+}
+
+// --- recording ----------------------------------------------------------------------------------------------------------
+
+ir::Kernel KernelCore::signature(const ConfigBits& config) const {
+  ir::Kernel kernel;
+  kernel.name = state_->name;
+  if (state_->space && state_->space->problem.empty()) kernel.name += "@" + state_->space->text(config);
+  ir::Builder builder(kernel);
+  builder.loc = {builder.file(state_->where.file_name()), state_->where.line()};
+  kernel.loc = builder.loc;
+  for (std::size_t i = 0; i < state_->params.size(); ++i) {
+    const ParamSpec& p = state_->params[i];
+    if (p.is_buffer) builder.buffer(state_->param_names[i], p.type, p.rank, p.access, p.strided);
+    else builder.scalar(state_->param_names[i], p.type);
+  }
+  return kernel;
+}
+
+Result<ir::Kernel> KernelCore::record_bits(const ConfigBits& config) const {
+  ir::Kernel kernel = signature(config);
+  if (state_->space) {
+    if (!state_->space->problem.empty()) return make_error(ErrorCode::Validation, "Config", state_->space->problem, kernel.name, place());
+    if (auto why = state_->space->refusal(config)) return make_error(ErrorCode::Validation, "Config", *why, kernel.name, place());
+  }
+  {
+    Recorder recorder(kernel);
+    std::optional<Error> error;
+    try {
+      run_body(recorder, config);
+    } catch (const Exception& e) {
+      error = e.error();
+    } catch (const std::exception& e) {
+      error = make_error(ErrorCode::CompileValidation, "Recording", std::string("the body of the kernel threw: ") + e.what(), kernel.name, place());
+    } catch (...) {
+      error = make_error(ErrorCode::CompileValidation, "Recording", "the body of the kernel threw something that is no std::exception", kernel.name, place());
+    }
+    if (recorder.failure()) return *recorder.failure();
+    if (error) return *error;
+  }
+  ir::compact(kernel);
+  return kernel;
+}
+
+const VariantSlot& KernelCore::slot(const ConfigBits& config) const {
+  const VariantSlot* found = nullptr;
+  {
+    const std::shared_lock lock(state_->mutex);
+    for (const VariantSlot& s : state_->slots) {
+      if (s.key == config) found = &s;
+    }
+  }
+  if (!found) {
+    const std::unique_lock lock(state_->mutex);
+    for (const VariantSlot& s : state_->slots) {
+      if (s.key == config) found = &s;
+    }
+    if (!found) found = &state_->slots.emplace_back(config);
+  }
+  std::call_once(found->once, [&] {
+    // Two kernels of one name: neither runs.
+    if (state_->registered) {
+      if (auto own = Registry::instance().find(state_->name); !own && own.error().rule() == "DuplicateKernel") found->error = own.error();
+    }
+    if (!found->error) {
+      Result<ir::Kernel> recorded = record_bits(config);
+      if (recorded) found->variant = std::make_shared<Variant>(std::move(*recorded));
+      else found->error = recorded.error();
+    }
+    if (found->error) found->variant = std::make_shared<Variant>(signature(config), *found->error);
+  });
+  return *found;
+}
+
+const VariantSlot& KernelCore::default_slot() const {
+  if (const VariantSlot* s = state_->default_slot.load(std::memory_order_acquire)) return *s;
+  const VariantSlot& s = slot(state_->space ? state_->space->defaults : ConfigBits{});
+  state_->default_slot.store(&s, std::memory_order_release);
+  return s;
+}
+
+const Variant& KernelCore::refusal(const VariantSlot& slot, Error error) const {
+  const std::string key = slot.variant->name() + "\n" + error.data().message;
+  const std::unique_lock lock(state_->mutex);
+  auto& variant = state_->refusals[key];
+  if (!variant) variant = std::make_shared<Variant>(signature(slot.key), std::move(error));
+  return *variant;
+}
+
+// --- launch -----------------------------------------------------------------------------------------------------------------
+
+Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config, std::span<const LaunchArg> args,
+                    unsigned unfit) {
+  if (Recorder::active()) {
+    fail("kernel '" + target.kernel->name() + "' is launched inside the body of a kernel; call a C++ function instead, launches belong to the host", Where::current());
+  }
+  try {
+    LaunchRequest request{.variant = &variant_of(*target.variant), .config = config, .args = args, .mode = target.mode};
+    if (unfit != 0) {
+      const ParamInfo param = target.kernel->params()[unfit - 1];
+      request.variant = &target.kernel->refusal(
+          *target.variant, make_error(ErrorCode::Validation, "ArgumentValue",
+                                      "argument " + std::to_string(unfit) + " ('" + param.name + "') is a number that does not fit " + param.type,
+                                      request.variant->name(), target.kernel->place()));
+    }
+    if (stream) return kiln::launch(*stream, request);
+    if (client) return kiln::launch(client->default_stream(), request);
+    return kiln::launch(Client::default_client().default_stream(), request);
+  } catch (const Exception& e) {
+    return e.error();
+  }
+}
+
+}  // namespace kiln::dsl
