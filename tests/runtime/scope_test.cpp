@@ -2,11 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "support/allocations.h"
 
 using namespace kiln;
 using namespace kiln::rt;
@@ -212,4 +215,52 @@ TEST_CASE("an outer scope that fails because an inner one did keeps the inner er
   });
   CHECK(root(store, mem(1)) == "inner again");
   CHECK(store.size() == 1);
+}
+
+TEST_CASE("a failure that cannot be noted for lack of memory is not read as data either") {
+  if (!test::allocations_counted()) return;
+  FailureStore store;
+  const Ranges writes{mem(1)}, beside{mem(2)};
+  const Error error = boom();
+  SUBCASE("of a body") {
+    ExecuteScope scope = ExecuteScope::over(store, writes, writes);
+    const test::NoMemory none;
+    scope.execute([&]() -> Result<void> { return error; });
+  }
+  SUBCASE("of a scope that is lost") {
+    std::optional<test::NoMemory> none;  // outlives the scope
+    ExecuteScope scope = ExecuteScope::over(store, writes, writes);
+    none.emplace();
+  }
+  SUBCASE("of a skip") {
+    fail_on(store, mem(2), "root");
+    bool threw = false;
+    {
+      const test::NoMemory none;
+      try {
+        ExecuteScope::launching(store, "a name that is too long to be kept in place", beside, writes, writes).execute(good);
+      } catch (const std::bad_alloc&) {  // for the text of the skip
+        threw = true;
+      }
+    }
+    CHECK(threw);
+  }
+  const Result<void> read = store.ensure_written(writes);
+  REQUIRE_FALSE(read);
+  CHECK(read.error().text().find("no host memory left") != std::string::npos);
+}
+
+TEST_CASE("a success that cannot end a claim for lack of memory keeps it") {
+  if (!test::allocations_counted()) return;
+  FailureStore store;
+  fail_on(store, mem(1), "older");
+  const Ranges middle{mem(1, 40, 60)};
+  {
+    ExecuteScope scope = ExecuteScope::over(store, middle, middle);
+    const test::NoMemory none;
+    scope.execute(good);
+  }
+  CHECK(root(store, mem(1, 40, 60)) == "older");
+  CHECK(ExecuteScope::over(store, middle, middle).execute(good).kind == OutcomeKind::Executed);
+  CHECK(root(store, mem(1, 40, 60)) == "");
 }

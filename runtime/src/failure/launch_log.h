@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "failure_store.h"
@@ -73,10 +72,8 @@ class LaunchLog {
   // nor use the log. If it throws, entries before it stay confirmed.
   template <class Inspect>
   std::size_t confirm(Inspect&& inspect, Ticket up_to = ~Ticket{0}) {
-    using Fn = std::remove_reference_t<Inspect>;
-    return confirm_with(Inspector{const_cast<void*>(static_cast<const void*>(&inspect)),
-                                  [](void* self, const LogView& view) -> Verdict { return (*static_cast<Fn*>(self))(view); }},
-                        up_to);
+    auto call = [&inspect](const LogView& view) -> Verdict { return inspect(view); };
+    return confirm_with({&call, [](void* self, const LogView& view) { return (*static_cast<decltype(call)*>(self))(view); }}, up_to);
   }
 
   Ticket last() const;           // ticket of the newest entry, 0 when there was none

@@ -1,0 +1,22 @@
+// Counts what the calling thread allocates with operator new, for tests that say "allocates nothing".
+#pragma once
+#include <cstdint>
+
+namespace kiln::test {
+
+// False where a sanitizer brings an operator new of its own that cannot be replaced: then nothing below has an effect, and tests that need
+// it have to return.
+bool allocations_counted();
+
+// Calls of operator new by this thread so far.
+std::uint64_t allocations();
+
+// While one lives, operator new throws on this thread. Let no assertion run meanwhile.
+class NoMemory {
+ public:
+  NoMemory();
+  ~NoMemory();
+  NoMemory(const NoMemory&) = delete;
+};
+
+}  // namespace kiln::test
