@@ -63,7 +63,7 @@ std::string triple(const std::array<std::uint32_t, 3>& v) {
 }
 
 std::string access_line(const BoundsFault& b) {
-  std::string line = b.operation.empty() ? "access" : b.operation;
+  std::string line = "out of range: " + (b.operation.empty() ? std::string("access") : b.operation);
   if (!b.memory.empty()) line += " of `" + b.memory + "`";
   if (!b.place.empty()) line += " at " + b.place;
   line += ": index " + (b.index_signed ? std::to_string(static_cast<std::int64_t>(b.index)) : std::to_string(b.index)) + " of dimension " +
@@ -87,11 +87,11 @@ void append_text(std::string& to, const Error& error, std::size_t indent) {
     to.append(indent + 2, ' ');
     append_indented(to, what, indent + 2);
   };
-  append_indented(to, d.message.empty() ? std::string_view(name(d.code)) : std::string_view(d.message), indent);
+  // Of an access out of range the message says it all, where there is one; its fields are for programs.
+  append_indented(to, !d.message.empty() ? d.message : d.bounds ? access_line(*d.bounds) : std::string(name(d.code)), indent);
   if (!d.kernel.empty()) line("kernel: " + d.kernel);
   if (!d.place.empty()) line("at: " + d.place);
-  if (d.bounds) line(access_line(*d.bounds));
-  if (d.requested || d.limit) {
+  if (!d.bounds && (d.requested || d.limit)) {
     std::string numbers;
     if (d.requested) numbers = "requested: " + std::to_string(*d.requested);
     if (d.requested && d.limit) numbers += ", ";

@@ -72,7 +72,8 @@ TEST_CASE("the predicates of every error without causes follow the truth tables"
 }
 
 TEST_CASE("the predicates of errors with causes ask the causes") {
-  const Error refused = plain(ErrorCode::CompileUnsupported), poisoned = plain(ErrorCode::LaunchDevicePoisoned), neither = plain(ErrorCode::LaunchUnknown);
+  const Error refused = plain(ErrorCode::CompileUnsupported), poisoned = plain(ErrorCode::LaunchDevicePoisoned),
+              neither = plain(ErrorCode::LaunchUnknown);
   const Error of_refused = with_causes(ErrorCode::Unwritten, {refused}), of_poisoned = with_causes(ErrorCode::Unwritten, {poisoned});
   struct Row {
     const char* what;
@@ -88,11 +89,14 @@ TEST_CASE("the predicates of errors with causes ask the causes") {
       {"a Several of refusals only", with_causes(ErrorCode::Several, {refused, of_refused}), true, false},
       {"a Several with something that is no refusal", with_causes(ErrorCode::Several, {refused, neither}), false, false},
       {"a Several of a refusal and a poisoned root", with_causes(ErrorCode::Several, {refused, of_poisoned}), false, true},
-      {"a Several inside a Several", with_causes(ErrorCode::Several, {with_causes(ErrorCode::Several, {of_poisoned}), neither}), false, true},
+      {"a Several inside a Several", with_causes(ErrorCode::Several, {with_causes(ErrorCode::Several, {of_poisoned}), neither}), false,
+       true},
       {"a skip is not a refusal, whatever it needed", with_causes(ErrorCode::Skipped, {refused}), false, false},
       {"a skip is not poisoned, whatever it needed", with_causes(ErrorCode::Skipped, {poisoned}), false, false},
-      {"a failed mapping is what its source is: poisoned", with_causes(ErrorCode::StorageMappingFailed, {plain(ErrorCode::IoDevicePoisoned)}), false, true},
-      {"a failed mapping is what its source is: healthy", with_causes(ErrorCode::StorageMappingFailed, {plain(ErrorCode::IoUnknown)}), false, false},
+      {"a failed mapping is what its source is: poisoned",
+       with_causes(ErrorCode::StorageMappingFailed, {plain(ErrorCode::IoDevicePoisoned)}), false, true},
+      {"a failed mapping is what its source is: healthy", with_causes(ErrorCode::StorageMappingFailed, {plain(ErrorCode::IoUnknown)}),
+       false, false},
   };
   for (const Row& row : rows) {
     CAPTURE(row.what);
@@ -123,8 +127,12 @@ TEST_CASE("the text of an error says all its facts, one a line, causes under it"
         "    skipped `b`: it needed memory 7, which carried the failure\n"
         "    cause: An access was out of range\n"
         "      kernel: ns::saxpy\n"
-        "      at: saxpy.cpp:12\n"
-        "      store of `y` at saxpy.cpp:14: index -3 of dimension 1, extent 1000, thread (1, 2, 3) of block (4, 5, 6)");
+        "      at: saxpy.cpp:12");
+  bounds.message = "";
+  CHECK(Error(bounds).text() ==
+        "out of range: store of `y` at saxpy.cpp:14: index -3 of dimension 1, extent 1000, thread (1, 2, 3) of block (4, 5, 6)\n"
+        "  kernel: ns::saxpy\n"
+        "  at: saxpy.cpp:12");
 
   Error::Data limit;
   limit.code = ErrorCode::Validation;
