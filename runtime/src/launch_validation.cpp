@@ -171,8 +171,8 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
                    threads, device.max_threads_per_block);
   }
   const std::uint64_t total = (facts.static_shared + 15) / 16 * 16 + config.shared_bytes;
-  const std::string sum = std::to_string(facts.static_shared) + " bytes of static and " + std::to_string(config.shared_bytes) + " of dynamic shared memory";
-  if (total > 0xffffffffu) return refusal("SharedMemoryTotalOverflow", sum + " are more than 32 bits can count", total, 0xffffffffu);
+  const auto sum = [&] { return std::to_string(facts.static_shared) + " bytes of static and " + std::to_string(config.shared_bytes) + " of dynamic shared memory"; };
+  if (total > 0xffffffffu) return refusal("SharedMemoryTotalOverflow", sum() + " are more than 32 bits can count", total, 0xffffffffu);
   if (facts.static_shared > device.max_static_shared) {
     return refusal("DeviceSharedMemoryExceeded",
                    "the kernel declares " + std::to_string(facts.static_shared) + " bytes of static shared memory, and a block has at most " +
@@ -180,7 +180,7 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
                    facts.static_shared, device.max_static_shared);
   }
   if (total > device.max_dynamic_shared) {
-    return refusal("DeviceSharedMemoryExceeded", sum + " are more than the " + std::to_string(device.max_dynamic_shared) + " a block of " + device.name + " has",
+    return refusal("DeviceSharedMemoryExceeded", sum() + " are more than the " + std::to_string(device.max_dynamic_shared) + " a block of " + device.name + " has",
                    total, device.max_dynamic_shared);
   }
   if (config.cluster != Dim3(1, 1, 1) && device.kind == "cpu") {

@@ -1,0 +1,205 @@
+// Order and overlap of work on the CPU device, with kernels that the test holds back.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "runtime/fake_kernels.h"
+
+using namespace kiln;
+using namespace kiln::test;
+
+TEST_CASE("a launch returns before its kernel ends, and a read waits for it") {
+  FakeServer s;
+  Gate gate;
+  Buffer<u32> y = s.buffer({0, 0, 0});
+  const Stream stream = s.client.stream();
+  REQUIRE(run(stream, s.gated, y.arg(), scalar(5), scalar64(gate.address())).has_value());
+  gate.await_entered();
+  std::atomic<bool> read_done{false};
+  std::thread reader([&] {
+    CHECK(y.read().value() == std::vector<u32>{5, 5, 5});
+    read_done = true;
+  });
+  CHECK_FALSE(read_done.load());
+  gate.open = true;
+  reader.join();
+}
+
+TEST_CASE("work of one stream runs in order; work of another stream does not wait for it") {
+  FakeServer s;
+  Gate gate;
+  Buffer<u32> x = s.buffer({0}), y = s.buffer({0});
+  const Stream a = s.client.stream(), b = s.client.stream();
+  REQUIRE(run(a, s.gated, x.arg(), scalar(1), scalar64(gate.address())).has_value());
+  REQUIRE(run(a, s.add, x.arg(), scalar(10)).has_value());
+  REQUIRE(run(b, s.fill, y.arg(), scalar(7)).has_value());
+  CHECK(y.read(b).value() == std::vector<u32>{7});  // while the kernel of `a` stands at its gate
+  gate.open = true;
+  CHECK(x.read(a).value() == std::vector<u32>{11});
+}
+
+TEST_CASE("a buffer used on several streams orders them: read after write, write after read, write after write") {
+  FakeServer s;
+  const Stream a = s.client.stream(), b = s.client.stream(), c = s.client.stream();
+  SUBCASE("read after write") {
+    Gate gate;
+    Buffer<u32> x = s.buffer({0}), y = s.buffer({0});
+    REQUIRE(run(a, s.gated, x.arg(), scalar(3), scalar64(gate.address())).has_value());
+    REQUIRE(run(b, s.copy, x.arg(), y.arg()).has_value());
+    gate.await_entered();
+    gate.open = true;
+    CHECK(y.read(c).value() == std::vector<u32>{3});
+  }
+  SUBCASE("a host write after a kernel that writes") {
+    Gate gate;
+    Buffer<u32> x = s.buffer({0, 0, 0, 0});
+    REQUIRE(run(a, s.gated, x.arg(), scalar(3), scalar64(gate.address())).has_value());
+    REQUIRE(x.write(b, {9, 9, 9, 9}).has_value());  // returns though the kernel holds
+    gate.open = true;
+    CHECK(x.read(c).value() == std::vector<u32>{9, 9, 9, 9});
+  }
+  SUBCASE("a chain over many streams") {
+    Gate gate;
+    Buffer<u32> x = s.buffer({0});
+    REQUIRE(run(a, s.gated, x.arg(), scalar(0), scalar64(gate.address())).has_value());
+    for (u32 i = 1; i <= 200; ++i) REQUIRE(run(s.client.stream(), s.add, x.arg(), scalar(i)).has_value());
+    gate.open = true;
+    CHECK(x.read(c).value() == std::vector<u32>{20100});
+  }
+}
+
+TEST_CASE("a write waits for the kernels that still read, and they see what was there before") {
+  FakeServer s;
+  // gated_copy(In x, Out y, u32, gate) would need code of its own: a reader that is held back is a gated kernel whose next task in the stream reads x.
+  Gate gate;
+  Buffer<u32> x = s.buffer({4}), y = s.buffer({0}), z = s.buffer({0});
+  const Stream a = s.client.stream(), b = s.client.stream();
+  REQUIRE(run(a, s.gated, z.arg(), scalar(1), scalar64(gate.address())).has_value());
+  REQUIRE(run(a, s.copy, x.arg(), y.arg()).has_value());  // held back by the gate
+  REQUIRE(x.write(b, {8}).has_value());                   // must not get before it
+  REQUIRE(run(b, s.add, x.arg(), scalar(1)).has_value());
+  gate.open = true;
+  CHECK(y.read().value() == std::vector<u32>{4});
+  CHECK(x.read().value() == std::vector<u32>{9});
+}
+
+TEST_CASE("memory that is dropped while a kernel uses it is freed after that kernel") {
+  FakeServer s;
+  Gate gate;
+  const Stream a = s.client.stream();
+  {
+    Buffer<u32> x = s.buffer(std::vector<u32>(100000, 1));
+    REQUIRE(run(a, s.gated, x.arg(), scalar(2), scalar64(gate.address())).has_value());
+    gate.await_entered();
+  }
+  Buffer<u32> other = s.buffer(std::vector<u32>(100000, 5));  // a freed block of that size would be handed out here
+  gate.open = true;
+  REQUIRE(a.sync().has_value());
+  CHECK(other.read().value() == std::vector<u32>(100000, 5));
+}
+
+TEST_CASE("every block runs exactly once, in chunks that start in ascending order, whatever the number of threads") {
+  static std::mutex mutex;
+  static std::vector<std::pair<std::uint64_t, std::uint64_t>> chunks;
+  for (const unsigned workers : {1u, 2u, 7u}) {
+    CAPTURE(workers);
+    FakeServer s(workers);
+    s.compiler.define("fill", [](const void*, const HostGrid*, std::uint64_t first, std::uint64_t last, void*) {
+      const std::lock_guard lock(mutex);
+      chunks.emplace_back(first, last);
+    });
+    chunks.clear();
+    Buffer<u32> y = s.buffer(std::vector<u32>(10007));
+    REQUIRE(run(s.client.stream(), s.fill, y.arg(), scalar(1)).has_value());
+    REQUIRE(s.client.sync().has_value());
+    if (workers == 1) CHECK(std::is_sorted(chunks.begin(), chunks.end()));
+    std::sort(chunks.begin(), chunks.end());
+    std::uint64_t next = 0;
+    for (const auto& [first, last] : chunks) {
+      CHECK(first == next);
+      next = last;
+    }
+    CHECK(next == 10007);
+  }
+}
+
+TEST_CASE("the scratch memory of a block is aligned and as large as shared memory and context ask for") {
+  static std::atomic<std::uint64_t> misaligned{0};
+  FakeServer s(2);
+  s.compiler.context_bytes = 100000;
+  s.compiler.define("fill", [](const void* params, const HostGrid* grid, std::uint64_t first, std::uint64_t last, void* scratch) {
+    misaligned += reinterpret_cast<std::uintptr_t>(scratch) % 64 != 0;
+    std::memset(scratch, 0xee, (grid->dynamic_shared_bytes + 63) / 64 * 64 + 100000);  // a sanitizer sees a byte too many
+    fill_code(params, grid, first, last, scratch);
+  });
+  Buffer<u32> y = s.buffer(std::vector<u32>(64));
+  for (const std::uint32_t shared : {0u, 1u, 1000u, 200000u}) {
+    const LaunchArg args[] = {y.arg(), scalar(shared)};
+    LaunchRequest request{&s.fill, {}, args};
+    request.config.grid = Dim3(64);
+    request.config.shared_bytes = shared;
+    REQUIRE(launch(s.client.default_stream(), request).has_value());
+    CHECK(y.read().value() == std::vector<u32>(64, shared));
+  }
+  CHECK(misaligned.load() == 0);
+}
+
+TEST_CASE("more launches than the device holds at a time are all run, also when nobody ever waits") {
+  FakeServer s(2);
+  Buffer<u32> x = s.buffer({0});
+  const Stream a = s.client.stream();
+  for (int i = 0; i < 5000; ++i) REQUIRE(run(a, s.add, x.arg(), scalar(1)).has_value());
+  CHECK(x.read(a).value() == std::vector<u32>{5000});
+  CHECK(s.local().fault_slots().used() == 0);
+}
+
+TEST_CASE("a parameter block of any size reaches the kernel") {
+  FakeServer s(2);
+  ir::Kernel k;
+  k.name = "wide";
+  ir::Builder b(k);
+  const auto y = b.buffer("y", ir::Type::U32, 1, ir::Access::Out);
+  for (int i = 0; i < 300; ++i) b.scalar("s" + std::to_string(i), ir::Type::U64);
+  b.store(y, {b.query(ir::Opcode::GlobalId)}, b.const_u32(0));
+  s.compiler.define("wide", [](const void* params, const HostGrid*, std::uint64_t, std::uint64_t, void*) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < 300; ++i) sum += param<std::uint64_t>(params, 16 + 8 * i);
+    *param<std::uint32_t*>(params, 0) = static_cast<std::uint32_t>(sum);
+  });
+  const Variant variant(k);
+  Buffer<u32> out = s.buffer({0});
+  std::vector<LaunchArg> args{out.arg()};
+  for (u64 i = 0; i < 300; ++i) args.push_back(scalar64(i));
+  LaunchRequest request{&variant, {}, args};
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(launch(s.client.default_stream(), request).has_value());
+    CHECK(out.read().value() == std::vector<u32>{44850});
+  }
+}
+
+TEST_CASE("eight threads launch, copy, write and read at the same time, each on its own buffers and on one that all add to") {
+  FakeServer s(4);
+  Buffer<u32> shared = s.buffer(std::vector<u32>(64, 0));
+  std::vector<std::thread> threads;
+  for (u32 t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (u32 round = 0; round < 100; ++round) {
+        Buffer<u32> x = s.buffer(std::vector<u32>(32, t)), y = s.buffer(std::vector<u32>(32));
+        const Stream stream = round % 3 == 0 ? s.client.stream() : s.client.default_stream();
+        CHECK(run(stream, s.add, x.arg(), scalar(round)).has_value());
+        CHECK(run(s.client.default_stream(), s.copy, x.arg(), y.arg()).has_value());
+        CHECK(run(stream, s.add, shared.arg(), scalar(1)).has_value());
+        CHECK(y.read().value() == std::vector<u32>(32, t + round));
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  CHECK(shared.read().value() == std::vector<u32>(64, 800));
+  CHECK(s.compiler.compilations.load() == 2);  // add and copy: single flight
+}
