@@ -55,6 +55,10 @@ std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* co
 LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
     : device_(std::move(device)), programs_(*device_, compiler), slots_(device_->fault_records()) {}
 
+LocalServer::~LocalServer() {
+  for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));  // before the programs go
+}
+
 // --- memory ---------------------------------------------------------------------------------------------------------------
 
 Result<Memory> LocalServer::allocate(std::uint64_t bytes) {

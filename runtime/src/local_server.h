@@ -21,6 +21,7 @@ namespace kiln::rt {
 class LocalServer final : public Server {
  public:
   LocalServer(std::unique_ptr<Device> device, Compiler* compiler);
+  ~LocalServer() override;  // runs what was enqueued
 
   const DeviceProperties& properties() const override { return device_->properties(); }
   Result<Memory> allocate(std::uint64_t bytes) override;

@@ -104,6 +104,24 @@ TEST_CASE("memory that is dropped while a kernel uses it is freed after that ker
   CHECK(other.read().value() == std::vector<u32>(100000, 5));
 }
 
+TEST_CASE("a server that goes away with work in its queues runs it first") {
+  static std::atomic<int> ran{0};
+  Gate gate;
+  std::thread opener;
+  {
+    FakeServer s(2);
+    s.compiler.define("fill", [](const void*, const HostGrid*, std::uint64_t, std::uint64_t, void*) { ++ran; });
+    Buffer<u32> y = s.buffer({0});
+    const Stream a = s.client.stream();
+    REQUIRE(run(a, s.gated, y.arg(), scalar(1), scalar64(gate.address())).has_value());
+    for (int i = 0; i < 20; ++i) REQUIRE(run(a, s.fill, y.arg(), scalar(1)).has_value());
+    gate.await_entered();
+    opener = std::thread([&] { gate.open = true; });
+  }
+  CHECK(ran.load() == 20);
+  opener.join();
+}
+
 TEST_CASE("every block runs exactly once, in chunks that start in ascending order, whatever the number of threads") {
   static std::mutex mutex;
   static std::vector<std::pair<std::uint64_t, std::uint64_t>> chunks;
