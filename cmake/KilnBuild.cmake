@@ -54,8 +54,10 @@ function(kiln_area name)
     target_compile_features(kiln_${name} PUBLIC cxx_std_23)
   else()
     add_library(kiln_${name} INTERFACE)
-    target_include_directories(kiln_${name} INTERFACE
-      $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+    if(IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/include")  # an importing project refuses a folder that does not exist
+      target_include_directories(kiln_${name} INTERFACE
+        $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+    endif()
     target_link_libraries(kiln_${name} INTERFACE ${A_LINK})
     target_compile_features(kiln_${name} INTERFACE cxx_std_23)
   endif()
