@@ -6,7 +6,7 @@ known_devices="cpu"
 run_program() {
   local log="$1" rc=0
   shift
-  timeout --kill-after=10 "${KILN_TEST_TIMEOUT:-900}" "$@" >"$log" 2>&1 </dev/null || rc=$?
+  timeout --kill-after=10 "${KILN_TEST_TIMEOUT:-600}" "$@" >"$log" 2>&1 </dev/null || rc=$?
   echo "$rc" >"$log.rc"
 }
 
@@ -18,7 +18,7 @@ count_program() {
   summary="$(grep -aE '^\[doctest\] test cases: ' "$log" | tail -n 1 || true)"
   ok="$(sed -nE 's/.*\| *([0-9]+) passed.*/\1/p' <<<"$summary")"
   bad="$(sed -nE 's/.*\| *([0-9]+) failed.*/\1/p' <<<"$summary")"
-  if [ "$rc" = 124 ] || [ "$rc" = 137 ]; then why="did not end within ${KILN_TEST_TIMEOUT:-900} s"
+  if [ "$rc" = 124 ] || [ "$rc" = 137 ]; then why="did not end within ${KILN_TEST_TIMEOUT:-600} s"
   elif [ -z "$ok" ] || [ -z "$bad" ]; then why="ended with status $rc and without a summary"
   elif [ "$rc" != 0 ] && [ "$bad" = 0 ]; then why="ended with status $rc although no test case failed"
   elif [ $((ok + bad)) -eq 0 ] && [ "$filtered" = 0 ]; then why="ran no test case"
@@ -53,7 +53,7 @@ finish() {
 test_command() {
   local tree="$1" devices="$known_devices" device
   shift
-  local areas=() parts=()
+  local parts=()
   passed=0
   failed=0
   while [ $# -gt 0 ]; do
@@ -79,9 +79,16 @@ test_command() {
     finish
   fi
 
+  run_tests "$tree" ${parts[@]+"${parts[@]}"}
+  finish
+}
+
+# run_tests TREE [NAME...]: everything in TREE/bin and ctest's other entries, as far as the names ask for it. Adds to the totals.
+run_tests() {
+  local tree="$1" name program areas=() filters=()
+  shift
   # A name is an area, else a part of a test case's name.
-  local filters=() name program
-  for name in ${parts[@]+"${parts[@]}"}; do
+  for name in "$@"; do
     if [ -x "$tree/bin/kiln_test_$name" ]; then areas+=("$name"); else filters+=("*$name*"); fi
   done
   local programs=()
@@ -108,8 +115,7 @@ test_command() {
   done
   wait
   for name in ${programs[@]+"${programs[@]}"}; do count_program "$name" "$logs/$name.log" "$filtered"; done
-  if [ ${#areas[@]} -eq 0 ]; then run_extras "$tree" "$logs" ${parts[@]+"${parts[@]}"}; fi
-  finish
+  if [ ${#areas[@]} -eq 0 ]; then run_extras "$tree" "$logs" "$@"; fi
 }
 
 # run_extras TREE LOGS [NAME...]: the ctest entries that are no doctest program (must-not-compile and the like), one count each.
