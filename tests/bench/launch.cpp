@@ -1,0 +1,56 @@
+#include "allocations.h"
+#include "benches.h"
+#include "kernels.h"
+#include "measure.h"
+
+namespace kiln::bench {
+
+std::vector<Row> launch() {
+  const char* no_peer = "a launch of CUDA needs a GPU";
+  const Client client = Client::open("cpu").value();
+  const Stream stream = client.stream();
+  const LaunchConfig one_block{{1}, {32}};
+  const auto enqueue = [&] { empty(stream, one_block).value(); };
+
+  Row host;
+  host.name = "enqueue";
+  host.unit = "us";
+  host.why = no_peer;
+  enqueue();
+  stream.sync().value();
+  // A hundred at a time, drained in between and outside of the clock, so that it is not a queue's limit that is measured.
+  std::vector<double> times;
+  for (int run = 0; run < 200; ++run) {
+    times.push_back(seconds([&] {
+                      for (int i = 0; i < 100; ++i) enqueue();
+                    }) /
+                    100 * 1e6);
+    stream.sync().value();
+  }
+  host.ours = median(times);
+  host.spread = spread(times);
+
+  Row trip;
+  trip.name = "enqueue and wait";
+  trip.unit = "us";
+  trip.why = no_peer;
+  measure(trip, 50, 1e6, 100,
+          [&] {
+            enqueue();
+            stream.sync().value();
+          },
+          {});
+
+  Row allocated;
+  allocated.name = "allocations a launch";
+  allocated.unit = "count";
+  allocated.why = "the target is 0";
+  constexpr int kLaunches = 1000;
+  const std::uint64_t before = allocations();
+  for (int i = 0; i < kLaunches; ++i) enqueue();
+  stream.sync().value();
+  allocated.ours = static_cast<double>(allocations() - before) / kLaunches;
+  return {host, trip, allocated};
+}
+
+}  // namespace kiln::bench
