@@ -1,6 +1,7 @@
 #include "allocations.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 

@@ -37,7 +37,7 @@ Row saxpy_row(const Stream& stream) {
   std::vector<f32> hx = ramp(n), hy(n, 1.0f);
   auto x = Buffer<f32>::from_host(stream.client(), hx).value(), y = Buffer<f32>::from_host(stream.client(), hy).value();
   const auto ours = [&] {
-    saxpy(stream, for_num_elems(n), x, y, 0.5f).value();
+    samples::saxpy(stream, for_num_elems(n), x, y, 0.5f).value();
     stream.sync().value();
   };
   ours();
@@ -55,7 +55,7 @@ Row stencil_row(const Stream& stream) {
   auto src = Buffer<f32, 2>::from_host(stream.client(), in, {rows, columns}).value();
   auto dst = Buffer<f32, 2>::zeroed(stream.client(), rows, columns).value();
   const auto ours = [&] {
-    stencil5(stream, cover({columns, rows}, {64, 4}), src, dst, 0.1f).value();
+    samples::stencil5(stream, cover({columns, rows}, {64, 4}), src, dst, 0.1f).value();
     stream.sync().value();
   };
   ours();
@@ -73,7 +73,7 @@ Row matmul_row(const Stream& stream) {
   auto da = Buffer<f32, 2>::from_host(stream.client(), a, {n, n}).value(), db = Buffer<f32, 2>::from_host(stream.client(), b, {n, n}).value();
   auto dc = Buffer<f32, 2>::zeroed(stream.client(), n, n).value();
   const auto ours = [&] {
-    matmul(stream, cover({n, n}, {16, 16}), da, db, dc).value();
+    samples::matmul(stream, cover({n, n}, {16, 16}), da, db, dc).value();
     stream.sync().value();
   };
   ours();
@@ -91,7 +91,7 @@ Row reduce_row(const Stream& stream) {
   auto parts = Buffer<f32>::zeroed(stream.client(), blocks).value();
   float total = 0;
   const auto ours = [&] {
-    block_sum(stream, {{blocks}, {256}}, dx, parts).value();
+    samples::block_sum(stream, {{blocks}, {samples::reduce_threads}}, dx, parts).value();
     total = 0;
     for (const f32 part : parts.read(stream).value()) total += part;
   };
@@ -106,15 +106,15 @@ Row reduce_row(const Stream& stream) {
 }
 
 Row histogram_row(const Stream& stream) {
-  constexpr std::size_t n = std::size_t{1} << 24, bins = 256;
+  constexpr std::size_t n = std::size_t{1} << 24, bins = samples::histogram_bins;
   std::vector<u32> x(n);
   u32 state = 1;
-  for (u32& v : x) v = state = state * 1664525u + 1013904223u, v >>= 16;
+  for (u32& v : x) v = state = state * 1664525u + 1013904223u, v = v >> 16 & 127;
   std::vector<u32> counts(bins);
   auto dx = Buffer<u32>::from_host(stream.client(), x).value();
   auto dcounts = Buffer<u32>::zeroed(stream.client(), bins).value();
   const auto ours = [&] {
-    histogram(stream, {{256}, {256}}, dx, dcounts).value();
+    samples::histogram(stream, {{256}, {256}}, dx, dcounts).value();
     stream.sync().value();
   };
   ours();

@@ -14,7 +14,7 @@ inline constexpr const char* kCudaMatmul = R"(
 constexpr unsigned kTile = 16;
 extern "C" __global__ void __launch_bounds__(kTile * kTile) matmul(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c,
                                                                    unsigned m, unsigned k_end, unsigned n) {
-  __shared__ float left[kTile][kTile], right[kTile][kTile];
+  __shared__ float left[kTile][kTile], right[kTile][kTile + 1];
   unsigned tx = threadIdx.x, ty = threadIdx.y;
   unsigned row = blockIdx.y * blockDim.y + ty, column = blockIdx.x * blockDim.x + tx;
   float sum = 0;
@@ -22,7 +22,6 @@ extern "C" __global__ void __launch_bounds__(kTile * kTile) matmul(const float* 
     left[ty][tx] = row < m && k + tx < k_end ? a[(size_t)row * k_end + k + tx] : 0;
     right[ty][tx] = k + ty < k_end && column < n ? b[(size_t)(k + ty) * n + column] : 0;
     __syncthreads();
-#pragma unroll
     for (unsigned t = 0; t < kTile; ++t) sum += left[ty][t] * right[t][tx];
     __syncthreads();
   }

@@ -48,7 +48,7 @@ Row row(const char* name, const K& kernel, const char* cuda, const Nvrtc& nvrtc)
 
 std::vector<Row> jit() {
   const Nvrtc nvrtc;
-  return {row("saxpy", saxpy, kCudaSaxpy, nvrtc), row("matmul", matmul, kCudaMatmul, nvrtc), row("block_sum", block_sum, kCudaBlockSum, nvrtc)};
+  return {row("saxpy", samples::saxpy, kCudaSaxpy, nvrtc), row("matmul", samples::matmul, kCudaMatmul, nvrtc), row("reduce", samples::block_sum, kCudaBlockSum, nvrtc)};
 }
 
 }  // namespace kiln::bench

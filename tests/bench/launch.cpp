@@ -4,18 +4,27 @@
 #include "measure.h"
 
 namespace kiln::bench {
+namespace {
+
+constexpr const char* kNoPeer = "a launch of CUDA needs a GPU";
+
+Row row(std::string name, std::string unit, std::string why) {
+  Row r;
+  r.name = std::move(name);
+  r.unit = std::move(unit);
+  r.why = std::move(why);
+  return r;
+}
+
+}  // namespace
 
 std::vector<Row> launch() {
-  const char* no_peer = "a launch of CUDA needs a GPU";
   const Client client = Client::open("cpu").value();
   const Stream stream = client.stream();
   const LaunchConfig one_block{{1}, {32}};
   const auto enqueue = [&] { empty(stream, one_block).value(); };
 
-  Row host;
-  host.name = "enqueue";
-  host.unit = "us";
-  host.why = no_peer;
+  Row host = row("enqueue", "us", kNoPeer);
   enqueue();
   stream.sync().value();
   // A hundred at a time, drained in between and outside of the clock, so that it is not a queue's limit that is measured.
@@ -30,10 +39,7 @@ std::vector<Row> launch() {
   host.ours = median(times);
   host.spread = spread(times);
 
-  Row trip;
-  trip.name = "enqueue and wait";
-  trip.unit = "us";
-  trip.why = no_peer;
+  Row trip = row("enqueue and wait", "us", kNoPeer);
   measure(trip, 50, 1e6, 100,
           [&] {
             enqueue();
@@ -41,10 +47,7 @@ std::vector<Row> launch() {
           },
           {});
 
-  Row allocated;
-  allocated.name = "allocations a launch";
-  allocated.unit = "count";
-  allocated.why = "the target is 0";
+  Row allocated = row("allocations a launch", "count", "the target is 0");
   constexpr int kLaunches = 1000;
   const std::uint64_t before = allocations();
   for (int i = 0; i < kLaunches; ++i) enqueue();

@@ -35,7 +35,8 @@ float reduce(const float* x, std::size_t n) {
 }
 
 void histogram(const std::uint32_t* x, std::uint32_t* bins, std::size_t n, std::size_t bin_count) {
-  for (std::size_t i = 0; i < n; ++i) ++bins[x[i] % bin_count];
+  for (std::size_t i = 0; i < n; ++i)
+    if (x[i] < bin_count) ++bins[x[i]];
 }
 
 }  // namespace kiln::bench::peers

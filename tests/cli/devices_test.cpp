@@ -6,9 +6,9 @@
 using namespace kiln::test;
 
 TEST_CASE("devices lists the CPU device with its limits") {
-  const auto json = json_of(kiln_program({"devices", "--json"}));
+  auto json = json_of(kiln_program({"devices", "--json"}));
   REQUIRE(json["devices"].size() >= 1);
-  const auto& cpu = json["devices"][0];
+  auto& cpu = json["devices"][0];
   CHECK(cpu["device"] == "cpu");
   CHECK(cpu["usable"] == true);
   CHECK(cpu["kind"] == "cpu");
@@ -21,7 +21,7 @@ TEST_CASE("devices lists the CPU device with its limits") {
 TEST_CASE("doctor tells what works and why the rest does not") {
   const auto result = kiln_program({"doctor", "--json"}, {"KILN_CUDA_LIBRARY=/nonexistent/libcuda.so.1"});
   CHECK(result.status == 0);
-  const auto json = json_of(result);
+  auto json = json_of(result);
   CHECK(json["ok"] == true);
   bool generator = false, driver = false;
   for (const auto& check : json["checks"]) {

@@ -62,7 +62,7 @@ TEST_CASE("emit writes each kind of file under symbol, architecture and extensio
   CHECK(json["requirement"]["min_sm"] == 75);
   CHECK(json["shared"]["static_bytes"] == 0);
   // x: pointer, extent; y: pointer, extent; a; the fault record.
-  const auto& fields = json["parameters"]["fields"];
+  auto& fields = json["parameters"]["fields"];
   struct Field {
     const char *kind, *param;
     int offset, size;

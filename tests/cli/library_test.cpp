@@ -7,9 +7,9 @@ using namespace kiln::test;
 using nlohmann::json;
 
 TEST_CASE("list tells the kernels of a library with place, axes and configs") {
-  const auto result = json_of(kiln_program({"list", kKernelLibrary, "--json"}));
+  auto result = json_of(kiln_program({"list", kKernelLibrary, "--json"}));
   REQUIRE(result["kernels"].size() == 2);
-  const auto &repeat = result["kernels"][0], &scale = result["kernels"][1];
+  auto &repeat = result["kernels"][0], &scale = result["kernels"][1];
   CHECK(scale["name"] == "cli_test::scale");
   CHECK(scale["signature"] == "cli_test::scale(In<f32> x, Out<f32> y, Val<f32> a)");
   CHECK(scale["place"].get<std::string>().find("kernels.cpp:7") != std::string::npos);

@@ -9,9 +9,9 @@ TEST_CASE("list names the kernels of a .kir file with their signatures") {
   const auto text = kiln_program({"list", kSaxpy});
   CHECK(text.status == 0);
   CHECK(text.out.find("saxpy(In<f32> x, InOut<f32> y, Val<f32> a)") != std::string::npos);
-  const auto json = json_of(kiln_program({"list", kSaxpy, "--json"}));
+  auto json = json_of(kiln_program({"list", kSaxpy, "--json"}));
   REQUIRE(json["kernels"].size() == 1);
-  const auto& k = json["kernels"][0];
+  auto& k = json["kernels"][0];
   CHECK(k["name"] == "saxpy");
   CHECK(k["params"][1]["name"] == "y");
   CHECK(k["params"][1]["type"] == "InOut<f32>");
@@ -23,7 +23,7 @@ TEST_CASE("show prints each form of a kernel") {
   CHECK(summary.status == 0);
   for (const char* word : {"saxpy", "read-only", "read-write", "sm_75", "checked"}) CHECK(summary.out.find(word) != std::string::npos);
 
-  const auto io = json_of(kiln_program({"show", kSaxpy, "saxpy", "--io", "--json"}));
+  auto io = json_of(kiln_program({"show", kSaxpy, "saxpy", "--io", "--json"}));
   CHECK(io["signature"][0]["declared"] == "in");
   CHECK(io["signature"][0]["proven"] == "read-only");
   CHECK(io["signature"][1]["declared"] == "inout");

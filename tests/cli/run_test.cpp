@@ -27,14 +27,14 @@ TEST_CASE("a launch prints its outputs") {
 
 TEST_CASE("values print as numbers, what JSON cannot hold as strings, and all as bits on request") {
   const std::vector<std::string> args{"in:f32:[0,inf,-inf,nan,1,0]", "inout:f32:[0.1,0,0,0,3e38,-0.0]", "f32:1"};
-  const auto result = json_of(run_saxpy(args));
-  const auto& values = result["outputs"][0]["values"];
+  auto result = json_of(run_saxpy(args));
+  auto& values = result["outputs"][0]["values"];
   CHECK(values[0] == 0.1);
   CHECK(values[1] == "inf");
   CHECK(values[2] == "-inf");
   CHECK(values[3] == "nan");
   CHECK(values[4] == 3e38);
-  const auto bits = json_of(run_saxpy(args, {"--bits"}));
+  auto bits = json_of(run_saxpy(args, {"--bits"}));
   CHECK(bits["outputs"][0]["values"][0] == "0x3dcccccd");
   CHECK(bits["outputs"][0]["values"][1] == "0x7f800000");
   CHECK(bits["outputs"][0]["values"][2] == "0xff800000");
@@ -171,7 +171,7 @@ kernel "wild" {
 )");
   const auto result = kiln_program({"run", path, "wild", "--grid", "1", "--block", "4", "--arg", "in:f32:[1,2,3]", "--arg", "out:f32:4"});
   CHECK(result.status == 1);
-  const auto failure = json_of(result)["failure"];
+  auto failure = json_of(result)["failure"];
   CHECK(json_of(result)["outputs"].empty());
   CHECK(failure["code"] == "Bounds");
   CHECK(failure["kernel"] == "wild");
@@ -212,7 +212,7 @@ TEST_CASE("a device that does not exist is refused with the list") {
 
 TEST_CASE("checked and unchecked code give the same outputs") {
   for (const char* mode : {"checked", "unchecked"}) {
-    const auto result = json_of(run_saxpy({"in:f32:iota:40", "inout:f32:40:iota", "f32:3"}, {"--mode", mode}));
+    auto result = json_of(run_saxpy({"in:f32:iota:40", "inout:f32:40:iota", "f32:3"}, {"--mode", mode}));
     CHECK(result["outputs"][0]["values"][31] == 124.0);
     CHECK(result["outputs"][0]["values"][32] == 32.0);  // one block of 32
   }

@@ -91,7 +91,7 @@ TEST_CASE("a source that holds no kernels ends with 1 and one line that says why
 TEST_CASE("a refusal under --json is a document too") {
   const auto result = kiln_program({"show", kSaxpy, "saxpi", "--json"});
   CHECK(result.status == 2);
-  const auto json = json_of(result);
+  auto json = json_of(result);
   CHECK(json["exit"] == 2);
   CHECK(json["error"].get<std::string>().find("saxpi") != std::string::npos);
 }
