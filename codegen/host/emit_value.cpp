@@ -1,0 +1,166 @@
+// Values of a warp: scalars, base + stride * lane, vectors; locals.
+#include "host/emitter.h"
+
+namespace kiln::codegen::host {
+
+using ir::Opcode;
+using llvm::Value;
+
+llvm::Type* Emitter::held_type(ir::Type type, const Shape& shape) const { return value_type(c_, type, shape.varying() ? kLanes : 0); }
+
+Value* Emitter::raw(ir::ValueId v) {
+  const ir::Op& op = k_.op(v);
+  switch (op.code) {
+    case Opcode::Const: return constant(lane_type(c_, op.type), op.type, op.imm);
+    case Opcode::Param:
+    case Opcode::Extent:
+    case Opcode::Size:
+    case Opcode::Stride:
+    case Opcode::BlockId:
+    case Opcode::BlockDim:
+    case Opcode::GridDim: return query(v);
+    default: break;
+  }
+  if (block_value_[v] != nullptr) return block_value_[v];
+  if (made_[v] == body_) return value_[v];
+  // From another segment: made again, or loaded, once for this body, where it dominates every use.
+  const llvm::IRBuilderBase::InsertPointGuard keep(b_);
+  b_.SetInsertPoint(body_prologue_);
+  Value* again;
+  if (!plan_->rematerialise[v]) {
+    again = load_saved(v);
+  } else {
+    again = ir::is_pure(op.code) && !op.operands.empty() ? arithmetic(v) : query(v);
+  }
+  value_[v] = again;
+  made_[v] = body_;
+  return again;
+}
+
+Value* Emitter::scalar(ir::ValueId v) { return raw(v); }
+
+Value* Emitter::vector(ir::ValueId v) { return spread(v, raw(v)); }
+
+Value* Emitter::spread(ir::ValueId v, Value* held) {
+  const Shape& shape = shapes_[v];
+  if (shape.varying()) return held;
+  Value* base = splat(held);
+  return shape.affine() ? b_.CreateAdd(base, offsets(held->getType(), shape)) : base;
+}
+
+Value* Emitter::offsets(llvm::Type* lane, const Shape& shape) {
+  std::vector<llvm::Constant*> each;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::int64_t offset = shape.column * (l % geometry_.width) + shape.row * (l / geometry_.width);
+    each.push_back(llvm::ConstantInt::get(lane, static_cast<std::uint64_t>(offset), true, true));
+  }
+  return llvm::ConstantVector::get(each);
+}
+
+void Emitter::define(ir::ValueId v, Value* value, Mask m) {
+  value_[v] = value;
+  made_[v] = body_;
+  if (!plan_) return;
+  if (plan_->saved[v]) save(v, value);
+  if (plan_->captured[v]) capture(v, value, m);
+}
+
+Value* Emitter::lane_numbers() {
+  std::vector<llvm::Constant*> each;
+  for (unsigned l = 0; l < kLanes; ++l) each.push_back(b_.getInt32(l));
+  return llvm::ConstantVector::get(each);
+}
+
+Value* Emitter::first_lane(Mask m) {
+  if (m.full()) return b_.getInt32(0);
+  return b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {bits(m), b_.getFalse()});
+}
+
+Value* Emitter::last_lane(Mask m) {
+  if (m.full()) return b_.getInt32(kLanes - 1);
+  return b_.CreateSub(b_.getInt32(kLanes - 1), b_.CreateIntrinsic(llvm::Intrinsic::ctlz, {b_.getInt32Ty()}, {bits(m), b_.getFalse()}));
+}
+
+Value* Emitter::to_memory(Value* v, llvm::AllocaInst* into) {
+  b_.CreateStore(v, into);
+  return into;
+}
+
+Value* Emitter::query(ir::OpId id) {
+  const ir::Op& op = k_.op(id);
+  llvm::Type* type = lane_type(c_, op.type);
+  const auto sized = [&](Value* v) { return b_.CreateZExtOrTrunc(v, type); };
+  // The thread index along an axis: a scalar (the base), or 32 lanes where the axis is irregular.
+  const auto thread = [&](unsigned axis) -> Value* {
+    const Geometry& g = geometry_;
+    Value* linear = b_.CreateShl(warp_, 5);
+    const auto position = std::find(g.order.begin(), g.order.end(), axis) - g.order.begin();
+    const auto n = [&](std::ptrdiff_t i) { return g.dim[g.order[static_cast<std::size_t>(i)]]; };
+    const auto count = static_cast<std::ptrdiff_t>(g.order.size());
+    if (g.axis[axis] == Geometry::Axis::Zero) return b_.getInt32(0);
+    if (g.axis[axis] == Geometry::Axis::Column && g.width < kLanes) return b_.getInt32(0);
+    const bool each = g.axis[axis] == Geometry::Axis::Irregular;
+    if (each) linear = b_.CreateAdd(splat(linear), lane_numbers());
+    const auto number = [&](std::uint32_t v) -> Value* {
+      return llvm::ConstantInt::get(linear->getType(), v);
+    };
+    std::uint32_t below = 1;
+    for (std::ptrdiff_t i = 0; i < position; ++i) below *= n(i);
+    Value* r = below == 1 ? linear : b_.CreateUDiv(linear, number(below));
+    return position + 1 < count ? b_.CreateURem(r, number(n(position))) : r;
+  };
+  switch (op.code) {
+    case Opcode::Param: return parameter_[op.index];
+    case Opcode::Extent: return sized(extent(op.index, op.attr));
+    case Opcode::Size: {
+      Value* n = extent(op.index, 0);
+      for (unsigned d = 1; d < k_.mems[op.index].rank; ++d) n = b_.CreateMul(n, extent(op.index, d));
+      return sized(n);
+    }
+    case Opcode::Stride: return sized(memory_[op.index].pitch[op.attr]);
+    case Opcode::BlockId: return sized(block_id_[op.attr]);
+    case Opcode::BlockDim: return llvm::ConstantInt::get(type, geometry_.dim[op.attr]);
+    case Opcode::GridDim: return sized(grid_dim_[op.attr]);
+    case Opcode::WarpId: return sized(warp_);
+    case Opcode::LaneId: return llvm::ConstantInt::get(type, 0);  // the base
+    case Opcode::ThreadId: {
+      Value* v = thread(op.attr);
+      return b_.CreateZExtOrTrunc(v, v->getType()->isVectorTy() ? static_cast<llvm::Type*>(lanes_of(type)) : type);
+    }
+    case Opcode::GlobalId: {
+      Value* v = thread(op.attr);
+      Value* base = b_.CreateMul(sized(block_id_[op.attr]), llvm::ConstantInt::get(type, geometry_.dim[op.attr]));
+      if (!v->getType()->isVectorTy()) return b_.CreateAdd(base, sized(v));
+      return b_.CreateAdd(splat(base), b_.CreateZExtOrTrunc(v, lanes_of(type)));
+    }
+    default: unsupported(id, "the operation '" + std::string(ir::info(op.code).mnemonic) + "' is not built for the CPU");
+  }
+}
+
+Value* Emitter::arithmetic(ir::OpId id) {
+  const ir::Op& op = k_.op(id);
+  const bool each = shapes_[id].varying();
+  std::vector<Value*> in;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const ir::ValueId v = op.operands[i];
+    const bool keep_scalar = op.code == Opcode::Select && i == 0 && shapes_[v].uniform();
+    in.push_back(each && !keep_scalar ? vector(v) : scalar(v));
+  }
+  const ir::Type operand_type = k_.op(op.operands[op.code == Opcode::Select ? 1 : 0]).type;
+  return arith_.emit(op.code, op.type, operand_type, in);
+}
+
+void Emitter::emit_get(ir::OpId id, Mask m) {
+  llvm::AllocaInst* slot = slot_[k_.op(id).index];
+  define(id, b_.CreateLoad(slot->getAllocatedType(), slot), m);
+}
+
+void Emitter::emit_set(ir::OpId id, Mask m) {
+  const ir::Op& op = k_.op(id);
+  llvm::AllocaInst* slot = slot_[op.index];
+  Value* v = shapes_.slot[op.index].varying() ? vector(op.operands[0]) : scalar(op.operands[0]);
+  if (!m.full() && !shapes_.coherent[op.index]) v = b_.CreateSelect(m.lanes, v, b_.CreateLoad(slot->getAllocatedType(), slot));
+  b_.CreateStore(v, slot);
+}
+
+}  // namespace kiln::codegen::host

@@ -1,0 +1,56 @@
+// How a value varies over the 32 lanes of a warp: the analysis that decides what is a scalar, what is base + stride * lane, and what is a vector.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "host/structure.h"
+#include "kiln/ir/kernel.h"
+
+namespace kiln::codegen::host {
+
+inline constexpr unsigned kLanes = 32;
+
+// How thread ids lie in a warp, a fact of the block shape. Lane l is in row l / width at column l % width; width is a power of two, and 32 means one row.
+struct Geometry {
+  explicit Geometry(const std::array<std::uint32_t, 3>& block);
+
+  enum class Axis : std::uint8_t { Zero, Column, Row, Uniform, Irregular };
+  std::array<std::uint32_t, 3> dim;
+  std::uint32_t threads, full_warps, tail_lanes;  // tail_lanes 0: every warp is full
+  std::uint32_t width = kLanes;
+  std::vector<unsigned> order;  // the axes longer than 1, fastest first
+  std::array<Axis, 3> axis{Axis::Zero, Axis::Zero, Axis::Zero};
+  std::uint32_t warps() const { return full_warps + (tail_lanes != 0); }
+};
+
+struct Shape {
+  enum class Kind : std::uint8_t { None, Uniform, Affine, Varying } kind = Kind::None;  // None: not reached yet
+  // Affine: value(l) = base + column * (l % width) + row * (l / width), modulo 2^bits.
+  std::int64_t column = 0, row = 0;
+  // Affine: for each active lane the formula holds without the modulo too, base taken in the type's signedness.
+  bool exact = false;
+  // Integers: bounds of the bit pattern read as unsigned, over the active lanes; `low` also holds for the base.
+  std::uint64_t low = 0, high = ~std::uint64_t{0};
+
+  bool uniform() const { return kind == Kind::Uniform; }
+  bool affine() const { return kind == Kind::Affine; }
+  bool varying() const { return kind == Kind::Varying; }
+  bool operator==(const Shape&) const = default;
+};
+
+struct Shapes {
+  Shapes(const ir::Kernel& kernel, const Structure& structure, const Geometry& geometry);
+
+  std::vector<Shape> value;        // per op
+  std::vector<Shape> slot;         // per slot
+  // Per slot: a lane that was inactive at a set never reads the slot before it sets it again. Then a set needs no mask.
+  std::vector<char> coherent;
+  std::vector<char> set_first;     // per slot: every way into the innermost region of all its uses begins with a set
+  // Per op, for control flow: active lanes may take different ways (loops: also different numbers of iterations).
+  std::vector<char> divergent;
+
+  const Shape& operator[](ir::ValueId v) const { return value[v]; }
+};
+
+}  // namespace kiln::codegen::host
