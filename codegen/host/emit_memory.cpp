@@ -58,14 +58,6 @@ Value* Emitter::memory_base(std::uint32_t mem) {
   return context_pointer(m.saved_offset, plan_ ? bytes : 0);
 }
 
-template <class I>
-I* Emitter::note(I* instruction, const Access& a) {
-  const Memory& m = memory_[a.op->index];
-  instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, m.scope);
-  if (m.others) instruction->setMetadata(llvm::LLVMContext::MD_noalias, m.others);
-  return instruction;
-}
-
 // --- addresses -----------------------------------------------------------------------------------------------------------------
 
 Value* Emitter::index64(ir::ValueId v) {

@@ -147,7 +147,13 @@ class Emitter {
   Value* from_memory(const ir::Mem& mem, Value* v);
   Value* to_memory_form(const ir::Mem& mem, Value* v);
   llvm::Align element_align(const ir::Mem& mem) const { return llvm::Align(ir::byte_size(mem.element)); }
-  template <class I> I* note(I* instruction, const Access& a);     // alias facts
+  template <class I>
+  I* note(I* instruction, const Access& a) {                       // alias facts
+    const Memory& m = memory_[a.op->index];
+    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, m.scope);
+    if (m.others) instruction->setMetadata(llvm::LLVMContext::MD_noalias, m.others);
+    return instruction;
+  }
 
   // --- atomics (emit_atomic.cpp) -------------------------------------------------------------------------------------------------------
   void emit_atomic(ir::OpId id, Mask m);
