@@ -1,14 +1,128 @@
+// From a prepared kernel to PTX text: lowering, our short pipeline, LLVM's backend, and a look at what came out.
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/Verifier.h>
+
 #include "backend.h"
+#include "llvm_guard.h"
+#include "lowering.h"
+#include "target.h"
 
 namespace kiln::codegen {
 
-CompiledCode compile_ptx(const ir::Prepared& kernel, const CompileOptions&) {
-  throw CompileError("kernel '" + kernel.kernel.name + "': the NVPTX backend is not built yet", true);
+const std::vector<std::string>& ptx_architectures() { return nvptx::architectures(); }
+
+namespace {
+
+using nvptx::PtxTarget;
+
+// The same registers and instructions as default<O3> in half the time. There is no inliner: the one function besides the kernel stays outlined.
+constexpr const char* kPipeline =
+    "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(loop-rotate,licm),loop(indvars),loop-unroll<O3>,"
+    "instcombine<no-verify-fixpoint>,early-cse,infer-alignment,simplifycfg)";
+
+std::string printed(const llvm::Module& module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out, nullptr);
+  return text;
 }
-std::string ptx_llvm_ir(const ir::Prepared& kernel, const CompileOptions& options) { return compile_ptx(kernel, options).code; }
-const std::vector<std::string>& ptx_architectures() {
-  static const std::vector<std::string> list{"sm_75"};
-  return list;
+
+struct Lowered {
+  std::unique_ptr<llvm::Module> module;
+  std::string symbol;
+  std::uint64_t static_shared_bytes = 0;
+};
+
+Lowered lower(llvm::LLVMContext& context, const ir::Prepared& kernel, const CompileOptions& options, const PtxTarget& target,
+              llvm::TargetMachine& machine) {
+  Lowered lowered{.module = std::make_unique<llvm::Module>(kernel.kernel.name, context), .symbol = {}};
+  lowered.module->setTargetTriple(machine.getTargetTriple());
+  lowered.module->setDataLayout(machine.createDataLayout());
+  nvptx::Lowering lowering(*lowered.module, kernel, options, target);
+  lowering.run();
+  lowered.symbol = lowering.symbol();
+  lowered.static_shared_bytes = lowering.static_shared_bytes();
+  std::string problem;
+  llvm::raw_string_ostream out(problem);
+  if (llvm::verifyModule(*lowered.module, &out)) {
+    throw CompileError("kernel '" + kernel.kernel.name + "': the NVPTX lowering made invalid LLVM IR (a defect of the code generator): " + problem, false);
+  }
+  return lowered;
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);  // with the machine: it knows what diverges
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(passes, kPipeline)) {
+    throw CompileError("this LLVM does not know our pass pipeline: " + llvm::toString(std::move(error)), false);
+  }
+  passes.run(module, modules);
+}
+
+std::string assemble(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream out(text);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile, /*DisableVerify=*/true)) {
+    throw CompileError("this LLVM's NVPTX backend cannot write assembly", false);
+  }
+  passes.run(module);
+  return std::string(text.str());
+}
+
+// LLVM reports some problems by printing something else than was asked for.
+void inspect(const std::string& ptx, const std::string& kernel, const std::string& symbol, const PtxTarget& target) {
+  const auto wants = [&](const std::string& what, bool there) {
+    if ((ptx.find(what) != std::string::npos) == there) return;
+    throw CompileError("kernel '" + kernel + "': the PTX that LLVM wrote should " + (there ? "" : "not ") + "contain '" + what +
+                           "' (a defect of the code generator)",
+                       false);
+  };
+  wants(".version " + std::to_string(target.version / 10) + "." + std::to_string(target.version % 10) + "\n", true);
+  wants(".target " + target.arch + "\n", true);
+  wants(".entry " + symbol + "(", true);
+  wants(".extern .func", false);
+}
+
+template <class Work>
+void compile(const ir::Prepared& kernel, const CompileOptions& options, Work&& work) {
+  const PtxTarget target = nvptx::choose_target(kernel, options);
+  guarded(kernel.kernel.name, [&](llvm::LLVMContext& context) {
+    const std::unique_ptr<llvm::TargetMachine> machine = nvptx::make_machine(target);
+    Lowered lowered = lower(context, kernel, options, target, *machine);
+    optimise(*lowered.module, *machine);
+    work(lowered, *machine, target);
+  });
+}
+
+}  // namespace
+
+CompiledCode compile_ptx(const ir::Prepared& kernel, const CompileOptions& options) {
+  CompiledCode code;
+  compile(kernel, options, [&](Lowered& lowered, llvm::TargetMachine& machine, const PtxTarget& target) {
+    code.code = assemble(*lowered.module, machine);
+    code.symbol = lowered.symbol;
+    code.ptx_version = target.version;
+    code.static_shared_bytes = lowered.static_shared_bytes;
+    inspect(code.code, kernel.kernel.name, code.symbol, target);
+  });
+  return code;
+}
+
+std::string ptx_llvm_ir(const ir::Prepared& kernel, const CompileOptions& options) {
+  std::string text;
+  compile(kernel, options, [&](Lowered& lowered, llvm::TargetMachine&, const PtxTarget&) { text = printed(*lowered.module); });
+  return text;
 }
 
 }  // namespace kiln::codegen

@@ -1,0 +1,202 @@
+#include "arith.h"
+
+#include <llvm/IR/InlineAsm.h>
+
+#include "kiln/ir/eval.h"
+#include "kiln/runtime/compiler.h"
+
+namespace kiln::codegen::nvptx {
+
+using ir::Combine;
+using ir::Opcode;
+using llvm::Intrinsic::ID;
+using llvm::Value;
+namespace Intrinsic = llvm::Intrinsic;
+
+llvm::Type* register_type(llvm::LLVMContext& context, ir::Type type) {
+  if (type == ir::Type::F16) return llvm::Type::getHalfTy(context);
+  if (type == ir::Type::BF16) return llvm::Type::getBFloatTy(context);
+  if (type == ir::Type::F32) return llvm::Type::getFloatTy(context);
+  if (type == ir::Type::F64) return llvm::Type::getDoubleTy(context);
+  return llvm::Type::getIntNTy(context, ir::bit_width(type));
+}
+
+llvm::Type* memory_type(llvm::LLVMContext& context, ir::Type type) {
+  return ir::is_bool(type) ? llvm::Type::getInt8Ty(context) : register_type(context, type);
+}
+
+llvm::Constant* constant(llvm::LLVMContext& context, ir::Type type, std::uint64_t bits) {
+  const llvm::APInt value(ir::bit_width(type), bits);
+  llvm::Type* const t = register_type(context, type);
+  if (!ir::is_float(type)) return llvm::ConstantInt::get(context, value);
+  return llvm::ConstantFP::get(context, llvm::APFloat(t->getFltSemantics(), value));
+}
+
+Value* to_memory(llvm::IRBuilder<>& b, ir::Type type, Value* value) { return ir::is_bool(type) ? b.CreateZExt(value, b.getInt8Ty()) : value; }
+Value* from_memory(llvm::IRBuilder<>& b, ir::Type type, Value* value) {
+  return ir::is_bool(type) ? b.CreateICmpNE(value, b.getInt8(0)) : value;
+}
+
+namespace {
+
+// LLVM's count is poison from the width on; ours gives 0, or the sign.
+Value* shift(llvm::IRBuilder<>& b, Opcode code, ir::Type type, Value* x, Value* count) {
+  const unsigned width = ir::bit_width(type);
+  Value* const in_range = b.CreateICmpULT(count, llvm::ConstantInt::get(count->getType(), width));
+  if (code == Opcode::Shr && ir::is_signed(type)) {
+    return b.CreateAShr(x, b.CreateSelect(in_range, count, llvm::ConstantInt::get(count->getType(), width - 1)));
+  }
+  Value* const shifted = code == Opcode::Shl ? b.CreateShl(x, count) : b.CreateLShr(x, count);
+  return b.CreateSelect(in_range, shifted, llvm::ConstantInt::get(x->getType(), 0));
+}
+
+Value* divide(llvm::IRBuilder<>& b, Opcode code, ir::Type type, Value* x, Value* y) {
+  llvm::Type* const t = x->getType();
+  Value* const zero = llvm::ConstantInt::get(t, 0);
+  Value* const one = llvm::ConstantInt::get(t, 1);
+  Value* const ones = llvm::ConstantInt::getAllOnesValue(t);
+  Value* const by_zero = b.CreateICmpEQ(y, zero);
+  const bool rem = code == Opcode::Rem;
+  if (!ir::is_signed(type)) {
+    Value* const safe = b.CreateSelect(by_zero, one, y);
+    return rem ? b.CreateSelect(by_zero, x, b.CreateURem(x, safe)) : b.CreateSelect(by_zero, ones, b.CreateUDiv(x, safe));
+  }
+  Value* const by_minus_one = b.CreateICmpEQ(y, ones);
+  Value* const safe = b.CreateSelect(b.CreateOr(by_zero, by_minus_one), one, y);
+  if (rem) return b.CreateSelect(by_zero, x, b.CreateSRem(x, safe));
+  return b.CreateSelect(by_zero, ones, b.CreateSelect(by_minus_one, b.CreateNeg(x), b.CreateSDiv(x, safe)));
+}
+
+Value* multiply_high(llvm::IRBuilder<>& b, ir::Type type, Value* x, Value* y) {
+  const unsigned width = ir::bit_width(type);
+  llvm::Type* const wide = b.getIntNTy(2 * width);
+  const bool sign = ir::is_signed(type);
+  Value* const product = b.CreateMul(b.CreateIntCast(x, wide, sign), b.CreateIntCast(y, wide, sign));
+  return b.CreateTrunc(b.CreateLShr(product, width), x->getType());
+}
+
+// neg and abs by integer instructions. Inline assembly, because LLVM turns the integer form back into fneg and fabs.
+Value* sign_bit_operation(llvm::IRBuilder<>& b, Opcode code, ir::Type type, Value* x) {
+  const bool wide = ir::bit_width(type) == 64;
+  const char* const text = code == Opcode::Neg ? (wide ? "xor.b64 $0, $1, 0x8000000000000000;" : "xor.b32 $0, $1, 0x80000000;")
+                                               : (wide ? "and.b64 $0, $1, 0x7fffffffffffffff;" : "and.b32 $0, $1, 0x7fffffff;");
+  llvm::FunctionType* const shape = llvm::FunctionType::get(x->getType(), {x->getType()}, false);
+  llvm::CallInst* const call = b.CreateCall(llvm::InlineAsm::get(shape, text, wide ? "=d,d" : "=f,f", false), {x});
+  call->setDoesNotAccessMemory();
+  call->setDoesNotThrow();
+  return call;
+}
+
+llvm::CmpInst::Predicate predicate(Opcode code, ir::Type type) {
+  using P = llvm::CmpInst;
+  if (ir::is_float(type)) {
+    switch (code) {
+      case Opcode::Eq: return P::FCMP_OEQ;
+      case Opcode::Ne: return P::FCMP_UNE;
+      case Opcode::Lt: return P::FCMP_OLT;
+      case Opcode::Le: return P::FCMP_OLE;
+      case Opcode::Gt: return P::FCMP_OGT;
+      default: return P::FCMP_OGE;
+    }
+  }
+  const bool sign = ir::is_signed(type);
+  switch (code) {
+    case Opcode::Eq: return P::ICMP_EQ;
+    case Opcode::Ne: return P::ICMP_NE;
+    case Opcode::Lt: return sign ? P::ICMP_SLT : P::ICMP_ULT;
+    case Opcode::Le: return sign ? P::ICMP_SLE : P::ICMP_ULE;
+    case Opcode::Gt: return sign ? P::ICMP_SGT : P::ICMP_UGT;
+    default: return sign ? P::ICMP_SGE : P::ICMP_UGE;
+  }
+}
+
+Value* cast(llvm::IRBuilder<>& b, ir::Type to, ir::Type from, Value* x) {
+  llvm::Type* const t = register_type(b.getContext(), to);
+  if (to == from) return x;
+  if (ir::is_bool(to)) {
+    if (ir::is_float(from)) return b.CreateFCmpUNE(x, llvm::ConstantFP::get(x->getType(), 0.0));
+    return b.CreateICmpNE(x, llvm::ConstantInt::get(x->getType(), 0));
+  }
+  if (ir::is_float(to)) {
+    if (ir::is_float(from)) return b.CreateFPCast(x, t);
+    return ir::is_signed(from) ? b.CreateSIToFP(x, t) : b.CreateUIToFP(x, t);
+  }
+  if (ir::is_float(from)) return b.CreateIntrinsic(ir::is_signed(to) ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat, {t, x->getType()}, {x});
+  return b.CreateIntCast(x, t, ir::is_signed(from));
+}
+
+Value* bit_count(llvm::IRBuilder<>& b, ID id, Value* x) { return b.CreateIntrinsic(id, {x->getType()}, {x, b.getFalse()}); }
+
+Value* min_max(llvm::IRBuilder<>& b, bool max, ir::Type type, Value* x, Value* y) {
+  if (ir::is_float(type)) return b.CreateBinaryIntrinsic(max ? Intrinsic::maximumnum : Intrinsic::minimumnum, x, y);
+  if (ir::is_signed(type)) return b.CreateBinaryIntrinsic(max ? Intrinsic::smax : Intrinsic::smin, x, y);
+  return b.CreateBinaryIntrinsic(max ? Intrinsic::umax : Intrinsic::umin, x, y);
+}
+
+}  // namespace
+
+Value* emit_pure(llvm::IRBuilder<>& b, Opcode code, ir::Type result, ir::Type operand, std::span<Value* const> v, bool nan_bits_matter) {
+  const bool f = ir::is_float(operand);
+  switch (code) {
+    case Opcode::Add: return f ? b.CreateFAdd(v[0], v[1]) : b.CreateAdd(v[0], v[1]);
+    case Opcode::Sub: return f ? b.CreateFSub(v[0], v[1]) : b.CreateSub(v[0], v[1]);
+    case Opcode::Mul: return f ? b.CreateFMul(v[0], v[1]) : b.CreateMul(v[0], v[1]);
+    case Opcode::Div: return f ? b.CreateFDiv(v[0], v[1]) : divide(b, code, operand, v[0], v[1]);
+    case Opcode::Rem:
+      if (f) break;  // expanded by the math pass: LLVM's frem is not exact here
+      return divide(b, code, operand, v[0], v[1]);
+    case Opcode::Min:
+    case Opcode::Max: return min_max(b, code == Opcode::Max, operand, v[0], v[1]);
+    case Opcode::MinNan: return b.CreateBinaryIntrinsic(Intrinsic::minimum, v[0], v[1]);
+    case Opcode::MaxNan: return b.CreateBinaryIntrinsic(Intrinsic::maximum, v[0], v[1]);
+    case Opcode::And: return b.CreateAnd(v[0], v[1]);
+    case Opcode::Or: return b.CreateOr(v[0], v[1]);
+    case Opcode::Xor: return b.CreateXor(v[0], v[1]);
+    case Opcode::Shl:
+    case Opcode::Shr: return shift(b, code, operand, v[0], v[1]);
+    case Opcode::MulHi: return multiply_high(b, operand, v[0], v[1]);
+    case Opcode::CopySign: return b.CreateBinaryIntrinsic(Intrinsic::copysign, v[0], v[1]);
+    case Opcode::Neg:
+      if (!f) return b.CreateNeg(v[0]);
+      return nan_bits_matter ? sign_bit_operation(b, code, operand, v[0]) : b.CreateFNeg(v[0]);
+    case Opcode::Abs:
+      if (ir::is_unsigned(operand)) return v[0];
+      if (!f) return b.CreateBinaryIntrinsic(Intrinsic::abs, v[0], b.getFalse());
+      return nan_bits_matter ? sign_bit_operation(b, code, operand, v[0]) : b.CreateUnaryIntrinsic(Intrinsic::fabs, v[0]);
+    case Opcode::Not: return b.CreateNot(v[0]);
+    case Opcode::Clz: return bit_count(b, Intrinsic::ctlz, v[0]);
+    case Opcode::Ctz: return bit_count(b, Intrinsic::cttz, v[0]);
+    case Opcode::Popcount: return b.CreateUnaryIntrinsic(Intrinsic::ctpop, v[0]);
+    case Opcode::Sqrt: return b.CreateUnaryIntrinsic(Intrinsic::sqrt, v[0]);
+    case Opcode::Floor: return b.CreateUnaryIntrinsic(Intrinsic::floor, v[0]);
+    case Opcode::Ceil: return b.CreateUnaryIntrinsic(Intrinsic::ceil, v[0]);
+    case Opcode::Trunc: return b.CreateUnaryIntrinsic(Intrinsic::trunc, v[0]);
+    case Opcode::RoundEven: return b.CreateUnaryIntrinsic(Intrinsic::roundeven, v[0]);
+    case Opcode::Fma: return b.CreateIntrinsic(Intrinsic::fma, {v[0]->getType()}, {v[0], v[1], v[2]});
+    case Opcode::Eq:
+    case Opcode::Ne:
+    case Opcode::Lt:
+    case Opcode::Le:
+    case Opcode::Gt:
+    case Opcode::Ge: return b.CreateCmp(predicate(code, operand), v[0], v[1]);
+    case Opcode::Select: return b.CreateSelect(v[0], v[1], v[2]);
+    case Opcode::Cast: return cast(b, result, operand, v[0]);
+    case Opcode::BitCast: return b.CreateBitCast(v[0], register_type(b.getContext(), result));
+    default: break;
+  }
+  throw CompileError("operation '" + std::string(ir::info(code).mnemonic) + "' on " + std::string(ir::name(operand)) +
+                         " reached the code generator, but is expanded before it",
+                     false);
+}
+
+Value* emit_combine(llvm::IRBuilder<>& b, Combine how, ir::Type type, Value* x, Value* y) {
+  constexpr Opcode codes[] = {Opcode::Add, Opcode::Mul, Opcode::Min, Opcode::Max, Opcode::And, Opcode::Or, Opcode::Xor};
+  Value* const operands[] = {x, y};
+  return emit_pure(b, codes[static_cast<int>(how)], type, type, operands, false);
+}
+
+llvm::Constant* identity_constant(llvm::LLVMContext& context, Combine how, ir::Type type) {
+  return constant(context, type, ir::identity(how, type));
+}
+
+}  // namespace kiln::codegen::nvptx
