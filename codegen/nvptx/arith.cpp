@@ -3,7 +3,6 @@
 #include <llvm/IR/InlineAsm.h>
 
 #include "kiln/ir/eval.h"
-#include "kiln/runtime/compiler.h"
 
 namespace kiln::codegen::nvptx {
 
@@ -184,9 +183,7 @@ Value* emit_pure(llvm::IRBuilder<>& b, Opcode code, ir::Type result, ir::Type op
     case Opcode::BitCast: return b.CreateBitCast(v[0], register_type(b.getContext(), result));
     default: break;
   }
-  throw CompileError("operation '" + std::string(ir::info(code).mnemonic) + "' on " + std::string(ir::name(operand)) +
-                         " reached the code generator, but is expanded before it",
-                     false);
+  return nullptr;
 }
 
 Value* emit_combine(llvm::IRBuilder<>& b, Combine how, ir::Type type, Value* x, Value* y) {

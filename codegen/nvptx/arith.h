@@ -16,7 +16,7 @@ llvm::Value* from_memory(llvm::IRBuilder<>& b, ir::Type type, llvm::Value* value
 
 // What evaluate() of kiln/ir/eval.h computes. `operand` is the type of the computed operands (Select: of the second). `nan_bits_matter`: for neg
 // and abs of floats, that somebody may look at the sign or payload of a NaN result (PTX's neg and abs do not promise them).
-// Throws CompileError for an operation that no backend should see.
+// Null for an operation that is expanded before any backend.
 llvm::Value* emit_pure(llvm::IRBuilder<>& b, ir::Opcode code, ir::Type result, ir::Type operand, std::span<llvm::Value* const> v,
                        bool nan_bits_matter);
 

@@ -141,7 +141,7 @@ void Lowering::emit_for(ir::OpId id) {
   Value* const lo = value(op.operands[0]);
   Value* const hi = value(op.operands[1]);
   Value* const step = value(op.operands[2]);
-  Value* const zero = llvm::ConstantInt::get(lo->getType(), 0);
+  Value* const one = llvm::ConstantInt::get(lo->getType(), 1);
   const Mask before = mask_;
   const bool tracks = mask_.lanes != nullptr && facts_.needs_lanes[body_region];
   const bool trips_vary = facts_.varies(op.operands[0]) || facts_.varies(op.operands[1]) || facts_.varies(op.operands[2]);
@@ -149,8 +149,7 @@ void Lowering::emit_for(ir::OpId id) {
   const bool asks = tracks && (trips_vary || leaving != nullptr || facts_.returns_some[body_region]);
   lanes_returned_ |= facts_.returns_some[body_region];
 
-  Value* const forward = sign ? b_.CreateICmpSGT(step, zero) : b_.CreateICmpNE(step, zero);
-  Value* const enters = b_.CreateAnd(forward, sign ? b_.CreateICmpSLT(lo, hi) : b_.CreateICmpULT(lo, hi));
+  Value* const enters = sign ? b_.CreateICmpSLT(lo, hi) : b_.CreateICmpULT(lo, hi);
   Value* outer = nullptr;
   Value* lanes = nullptr;
   if (tracks) outer = lanes = active();
@@ -180,21 +179,26 @@ void Lowering::emit_for(ir::OpId id) {
   emit_region(body_region);
   jump(latch);
 
-  // No overflow anywhere: i < hi, so hi - i fits the unsigned type, and i + step is only used where it stays below hi. Where it cannot pass
-  // the type's end anyway, the plain comparison is the form that LLVM's loop passes know best.
+  // As ops.def says: i < hi, so hi - i fits the unsigned type, and i + step is only used where it stays below hi. Where a positive step cannot
+  // pass the type's end anyway, the plain comparison is the form that LLVM's loop passes know best.
   b_.SetInsertPoint(latch);
   b_.SetCurrentDebugLocation(lines_.at(op.loc));
   Value* const next = b_.CreateAdd(i, step, "", !sign, sign);
   const auto* const fixed_step = llvm::dyn_cast<llvm::ConstantInt>(step);
   const auto* const fixed_hi = llvm::dyn_cast<llvm::ConstantInt>(hi);
   bool cannot_wrap = fixed_step != nullptr && fixed_step->isOne();
-  if (fixed_step != nullptr && fixed_hi != nullptr) {
+  if (fixed_step != nullptr && fixed_hi != nullptr && fixed_step->getValue().isStrictlyPositive()) {
     bool overflow = false;
     const llvm::APInt reach = fixed_step->getValue() - 1;
     (void)(sign ? fixed_hi->getValue().sadd_ov(reach, overflow) : fixed_hi->getValue().uadd_ov(reach, overflow));
     cannot_wrap |= !overflow;
   }
-  Value* more = cannot_wrap ? (sign ? b_.CreateICmpSLT(next, hi) : b_.CreateICmpULT(next, hi)) : b_.CreateICmpUGT(b_.CreateSub(hi, i), step);
+  Value* more = nullptr;
+  if (cannot_wrap) {
+    more = sign ? b_.CreateICmpSLT(next, hi) : b_.CreateICmpULT(next, hi);
+  } else {
+    more = b_.CreateICmpULT(b_.CreateSub(step, one), b_.CreateSub(b_.CreateSub(hi, i), one));
+  }
   if (leaving != nullptr) more = b_.CreateAnd(more, b_.CreateNot(leaves_by(kBreaks)));
   if (asks) mask->addIncoming(ballot(mask, more), latch);
   i->addIncoming(next, latch);

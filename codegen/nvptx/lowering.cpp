@@ -238,6 +238,7 @@ void Lowering::emit_op(ir::OpId id, bool lanes_needed_later) {
     case Form::Convert: {
       const ir::Type operand = k_.ops[op.operands.back()].type;
       values_[id] = emit_pure(b_, op.code, op.type, operand, values(op.operands), nan_bits_matter_[id]);
+      if (values_[id] == nullptr) fail(op, "should have been expanded into plain operations before it reached the code generator");
       break;
     }
     case Form::SlotGet: values_[id] = b_.CreateLoad(type(op.type), slots_[op.index]); break;
