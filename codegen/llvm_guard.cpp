@@ -17,7 +17,8 @@ struct FatalError {
   std::string reason;
 };
 
-// Another user of the same libLLVM in this process must not get our exceptions: the handler throws only on a thread that is inside guarded().
+// Another user of the same libLLVM in this process must not get our exceptions: the handler throws only on a thread that is inside
+// guarded().
 thread_local bool inside_guard = false;
 
 void on_fatal_error(void*, const char* reason, bool) {
@@ -44,7 +45,8 @@ class Collector final : public llvm::DiagnosticHandler {
 };
 
 std::string blame(const std::string& kernel, const std::string& what) {
-  return "kernel '" + kernel + "': LLVM refuses the generated code: " + what + " (a defect of the code generator; please report it with the kernel's IR)";
+  return "kernel '" + kernel + "': LLVM refuses the generated code: " + what +
+         " (a defect of the code generator; please report it with the kernel's IR)";
 }
 
 struct InsideGuard {
@@ -76,9 +78,7 @@ void guarded(const std::string& kernel, const std::function<void(llvm::LLVMConte
     context.setDiagnosticHandler(std::make_unique<Collector>(&errors));
     const InsideGuard inside;
     work(context);
-  } catch (const FatalError& fatal) {
-    throw CompileError(blame(kernel, fatal.reason), false);
-  }
+  } catch (const FatalError& fatal) { throw CompileError(blame(kernel, fatal.reason), false); }
   if (!errors.empty()) throw CompileError(blame(kernel, errors), false);
 }
 

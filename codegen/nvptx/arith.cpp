@@ -8,7 +8,6 @@ namespace kiln::codegen::nvptx {
 
 using ir::Combine;
 using ir::Opcode;
-using llvm::Intrinsic::ID;
 using llvm::Value;
 namespace Intrinsic = llvm::Intrinsic;
 
@@ -31,20 +30,39 @@ llvm::Constant* constant(llvm::LLVMContext& context, ir::Type type, std::uint64_
   return llvm::ConstantFP::get(context, llvm::APFloat(t->getFltSemantics(), value));
 }
 
-Value* to_memory(llvm::IRBuilder<>& b, ir::Type type, Value* value) { return ir::is_bool(type) ? b.CreateZExt(value, b.getInt8Ty()) : value; }
+Value* to_memory(llvm::IRBuilder<>& b, ir::Type type, Value* value) {
+  return ir::is_bool(type) ? b.CreateZExt(value, b.getInt8Ty()) : value;
+}
 Value* from_memory(llvm::IRBuilder<>& b, ir::Type type, Value* value) {
   return ir::is_bool(type) ? b.CreateICmpNE(value, b.getInt8(0)) : value;
 }
 
 namespace {
 
+// A pure instruction as text, for what LLVM would turn into something else.
+Value* assembly(llvm::IRBuilder<>& b, llvm::Type* result, const char* text, const char* constraints, llvm::ArrayRef<Value*> operands) {
+  std::vector<llvm::Type*> types;
+  for (Value* const operand : operands) types.push_back(operand->getType());
+  llvm::CallInst* const call =
+      b.CreateCall(llvm::InlineAsm::get(llvm::FunctionType::get(result, types, false), text, constraints, false), operands);
+  call->setDoesNotAccessMemory();
+  call->setDoesNotThrow();
+  return call;
+}
+
 // LLVM's count is poison from the width on; ours gives 0, or the sign.
 Value* shift(llvm::IRBuilder<>& b, Opcode code, ir::Type type, Value* x, Value* count) {
   const unsigned width = ir::bit_width(type);
-  Value* const in_range = b.CreateICmpULT(count, llvm::ConstantInt::get(count->getType(), width));
-  if (code == Opcode::Shr && ir::is_signed(type)) {
-    return b.CreateAShr(x, b.CreateSelect(in_range, count, llvm::ConstantInt::get(count->getType(), width - 1)));
+  const bool keeps_sign = code == Opcode::Shr && ir::is_signed(type);
+  if (width == 64 && !keeps_sign && !llvm::isa<llvm::Constant>(count)) {
+    // LLVM 22 knows that PTX clamps counts, but also that it takes 32 bits of them, and makes one shift of a comparison of all 64 and a
+    // shift by the low half: wrong from 2^32 on. So the clamp is ours, and out of its sight.
+    Value* const clamped =
+        b.CreateTrunc(b.CreateBinaryIntrinsic(Intrinsic::umin, count, llvm::ConstantInt::get(count->getType(), width)), b.getInt32Ty());
+    return assembly(b, x->getType(), code == Opcode::Shl ? "shl.b64 $0, $1, $2;" : "shr.u64 $0, $1, $2;", "=l,l,r", {x, clamped});
   }
+  Value* const in_range = b.CreateICmpULT(count, llvm::ConstantInt::get(count->getType(), width));
+  if (keeps_sign) { return b.CreateAShr(x, b.CreateSelect(in_range, count, llvm::ConstantInt::get(count->getType(), width - 1))); }
   Value* const shifted = code == Opcode::Shl ? b.CreateShl(x, count) : b.CreateLShr(x, count);
   return b.CreateSelect(in_range, shifted, llvm::ConstantInt::get(x->getType(), 0));
 }
@@ -79,11 +97,7 @@ Value* sign_bit_operation(llvm::IRBuilder<>& b, Opcode code, ir::Type type, Valu
   const bool wide = ir::bit_width(type) == 64;
   const char* const text = code == Opcode::Neg ? (wide ? "xor.b64 $0, $1, 0x8000000000000000;" : "xor.b32 $0, $1, 0x80000000;")
                                                : (wide ? "and.b64 $0, $1, 0x7fffffffffffffff;" : "and.b32 $0, $1, 0x7fffffff;");
-  llvm::FunctionType* const shape = llvm::FunctionType::get(x->getType(), {x->getType()}, false);
-  llvm::CallInst* const call = b.CreateCall(llvm::InlineAsm::get(shape, text, wide ? "=d,d" : "=f,f", false), {x});
-  call->setDoesNotAccessMemory();
-  call->setDoesNotThrow();
-  return call;
+  return assembly(b, x->getType(), text, wide ? "=d,d" : "=f,f", {x});
 }
 
 llvm::CmpInst::Predicate predicate(Opcode code, ir::Type type) {
@@ -120,11 +134,12 @@ Value* cast(llvm::IRBuilder<>& b, ir::Type to, ir::Type from, Value* x) {
     if (ir::is_float(from)) return b.CreateFPCast(x, t);
     return ir::is_signed(from) ? b.CreateSIToFP(x, t) : b.CreateUIToFP(x, t);
   }
-  if (ir::is_float(from)) return b.CreateIntrinsic(ir::is_signed(to) ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat, {t, x->getType()}, {x});
+  if (ir::is_float(from))
+    return b.CreateIntrinsic(ir::is_signed(to) ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat, {t, x->getType()}, {x});
   return b.CreateIntCast(x, t, ir::is_signed(from));
 }
 
-Value* bit_count(llvm::IRBuilder<>& b, ID id, Value* x) { return b.CreateIntrinsic(id, {x->getType()}, {x, b.getFalse()}); }
+Value* leading_zeros(llvm::IRBuilder<>& b, Value* x) { return b.CreateIntrinsic(Intrinsic::ctlz, {x->getType()}, {x, b.getFalse()}); }
 
 Value* min_max(llvm::IRBuilder<>& b, bool max, ir::Type type, Value* x, Value* y) {
   if (ir::is_float(type)) return b.CreateBinaryIntrinsic(max ? Intrinsic::maximumnum : Intrinsic::minimumnum, x, y);
@@ -133,6 +148,12 @@ Value* min_max(llvm::IRBuilder<>& b, bool max, ir::Type type, Value* x, Value* y
 }
 
 }  // namespace
+
+// LLVM makes a branch and a bit count of its own cttz, and a cttz of anything it recognises as one.
+Value* trailing_zeros(llvm::IRBuilder<>& b, Value* x) {
+  const bool wide = x->getType()->isIntegerTy(64);
+  return leading_zeros(b, assembly(b, x->getType(), wide ? "brev.b64 $0, $1;" : "brev.b32 $0, $1;", wide ? "=l,l" : "=r,r", {x}));
+}
 
 Value* emit_pure(llvm::IRBuilder<>& b, Opcode code, ir::Type result, ir::Type operand, std::span<Value* const> v, bool nan_bits_matter) {
   const bool f = ir::is_float(operand);
@@ -163,8 +184,8 @@ Value* emit_pure(llvm::IRBuilder<>& b, Opcode code, ir::Type result, ir::Type op
       if (!f) return b.CreateBinaryIntrinsic(Intrinsic::abs, v[0], b.getFalse());
       return nan_bits_matter ? sign_bit_operation(b, code, operand, v[0]) : b.CreateUnaryIntrinsic(Intrinsic::fabs, v[0]);
     case Opcode::Not: return b.CreateNot(v[0]);
-    case Opcode::Clz: return bit_count(b, Intrinsic::ctlz, v[0]);
-    case Opcode::Ctz: return bit_count(b, Intrinsic::cttz, v[0]);
+    case Opcode::Clz: return leading_zeros(b, v[0]);
+    case Opcode::Ctz: return trailing_zeros(b, v[0]);
     case Opcode::Popcount: return b.CreateUnaryIntrinsic(Intrinsic::ctpop, v[0]);
     case Opcode::Sqrt: return b.CreateUnaryIntrinsic(Intrinsic::sqrt, v[0]);
     case Opcode::Floor: return b.CreateUnaryIntrinsic(Intrinsic::floor, v[0]);

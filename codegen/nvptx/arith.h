@@ -14,11 +14,13 @@ llvm::Constant* constant(llvm::LLVMContext& context, ir::Type type, std::uint64_
 llvm::Value* to_memory(llvm::IRBuilder<>& b, ir::Type type, llvm::Value* value);
 llvm::Value* from_memory(llvm::IRBuilder<>& b, ir::Type type, llvm::Value* value);  // any byte that is not 0 is true
 
-// What evaluate() of kiln/ir/eval.h computes. `operand` is the type of the computed operands (Select: of the second). `nan_bits_matter`: for neg
-// and abs of floats, that somebody may look at the sign or payload of a NaN result (PTX's neg and abs do not promise them).
-// Null for an operation that is expanded before any backend.
+// What evaluate() of kiln/ir/eval.h computes. `operand` is the type of the computed operands (Select: of the second). `nan_bits_matter`:
+// for neg and abs of floats, that somebody may look at the sign or payload of a NaN result (PTX's neg and abs do not promise them). Null
+// for an operation that is expanded before any backend.
 llvm::Value* emit_pure(llvm::IRBuilder<>& b, ir::Opcode code, ir::Type result, ir::Type operand, std::span<llvm::Value* const> v,
                        bool nan_bits_matter);
+
+llvm::Value* trailing_zeros(llvm::IRBuilder<>& b, llvm::Value* x);  // of 32 or 64 bits; the width for 0
 
 // combine() of kiln/ir/eval.h, and its identity.
 llvm::Value* emit_combine(llvm::IRBuilder<>& b, ir::Combine how, ir::Type type, llvm::Value* x, llvm::Value* y);

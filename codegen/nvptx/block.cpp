@@ -32,8 +32,8 @@ Value* Lowering::linear_thread() {
   return b_.CreateAdd(thread_id(0), b_.CreateMul(plane, block_dim(0)));
 }
 
-// The aligned form promises that a warp's threads arrive together. Threads that have returned do not arrive: after a return that some lanes of a warp
-// take alone, the other form.
+// The aligned form promises that a warp's threads arrive together. Threads that have returned do not arrive: after a return that some lanes
+// of a warp take alone, the other form.
 void Lowering::emit_barrier() {
   call(lanes_returned_ ? Intrinsic::nvvm_barrier_cta_sync_all : Intrinsic::nvvm_barrier_cta_sync_aligned_all, {i32(0)});
 }
@@ -42,7 +42,8 @@ Value* Lowering::emit_block_vote(const ir::Op& op) {
   const bool aligned = !lanes_returned_;
   llvm::Intrinsic::ID id = aligned ? Intrinsic::nvvm_barrier_cta_red_popc_aligned_all : Intrinsic::nvvm_barrier_cta_red_popc_all;
   if (op.code == Opcode::BarrierAny) id = aligned ? Intrinsic::nvvm_barrier_cta_red_or_aligned_all : Intrinsic::nvvm_barrier_cta_red_or_all;
-  if (op.code == Opcode::BarrierAll) id = aligned ? Intrinsic::nvvm_barrier_cta_red_and_aligned_all : Intrinsic::nvvm_barrier_cta_red_and_all;
+  if (op.code == Opcode::BarrierAll)
+    id = aligned ? Intrinsic::nvvm_barrier_cta_red_and_aligned_all : Intrinsic::nvvm_barrier_cta_red_and_all;
   return call(id, {i32(0), value(op.operands[0])});
 }
 
@@ -54,9 +55,9 @@ Value* Lowering::emit_block_uniform(const ir::Op& op) {
     return v;
   }
   if (uniform_scratch_ == nullptr) {
-    uniform_scratch_ = new llvm::GlobalVariable(m_, b_.getInt64Ty(), false, llvm::GlobalValue::InternalLinkage,
-                                                llvm::UndefValue::get(b_.getInt64Ty()), "$shared_uniform", nullptr,
-                                                llvm::GlobalValue::NotThreadLocal, 3);
+    uniform_scratch_ =
+        new llvm::GlobalVariable(m_, b_.getInt64Ty(), false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(b_.getInt64Ty()),
+                                 "$shared_uniform", nullptr, llvm::GlobalValue::NotThreadLocal, 3);
     uniform_scratch_->setAlignment(llvm::Align(8));
     shared_bytes_ = (shared_bytes_ + 7) / 8 * 8 + 8;
   }
@@ -64,13 +65,14 @@ Value* Lowering::emit_block_uniform(const ir::Op& op) {
   const unsigned width = std::max(32u, ir::bit_width(op.type));
   llvm::Type* const word = b_.getIntNTy(width);
   Value* const bits = b_.CreateZExt(b_.CreateBitCast(stored, b_.getIntNTy(8 * ir::byte_size(op.type))), word);
-  Value* const first = b_.CreateIntrinsic(Intrinsic::cttz, {b_.getInt32Ty()}, {active(), b_.getFalse()});
+  Value* const first = trailing_zeros(b_, active());
   llvm::BasicBlock* const offer = block("offer");
   llvm::BasicBlock* const wait = block("wait");
   const llvm::Align align(width / 8);
   b_.CreateCondBr(b_.CreateICmpEQ(lane(), first), offer, wait);
   b_.SetInsertPoint(offer);
-  b_.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, uniform_scratch_, bits, align, llvm::AtomicOrdering::Monotonic, c_.getOrInsertSyncScopeID("device"));
+  b_.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, uniform_scratch_, bits, align, llvm::AtomicOrdering::Monotonic,
+                     c_.getOrInsertSyncScopeID("device"));
   b_.CreateBr(wait);
   b_.SetInsertPoint(wait);
   emit_barrier();

@@ -16,7 +16,8 @@ namespace {
 
 using nvptx::PtxTarget;
 
-// The same registers and instructions as default<O3> in half the time. There is no inliner: the one function besides the kernel stays outlined.
+// The same registers and instructions as default<O3> in half the time. There is no inliner: the one function besides the kernel stays
+// outlined.
 constexpr const char* kPipeline =
     "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(loop-rotate,licm),loop(indvars),loop-unroll<O3>,"
     "instcombine<no-verify-fixpoint>,early-cse,infer-alignment,simplifycfg)";
@@ -46,7 +47,8 @@ Lowered lower(llvm::LLVMContext& context, const ir::Prepared& kernel, const Comp
   std::string problem;
   llvm::raw_string_ostream out(problem);
   if (llvm::verifyModule(*lowered.module, &out)) {
-    throw CompileError("kernel '" + kernel.kernel.name + "': the NVPTX lowering made invalid LLVM IR (a defect of the code generator): " + problem, false);
+    throw CompileError(
+        "kernel '" + kernel.kernel.name + "': the NVPTX lowering made invalid LLVM IR (a defect of the code generator): " + problem, false);
   }
   return lowered;
 }
@@ -77,7 +79,11 @@ std::string assemble(llvm::Module& module, llvm::TargetMachine& machine) {
     throw CompileError("this LLVM's NVPTX backend cannot write assembly", false);
   }
   passes.run(module);
-  return std::string(text.str());
+  std::string ptx(text.str());
+  // With lines on, LLVM also writes a debug section without anything in it. Nobody reads it, and readers of PTX may stumble over it.
+  constexpr std::string_view kEmptySection = "\t.section\t.debug_macinfo\t{\t}\n";
+  if (const std::size_t at = ptx.find(kEmptySection); at != std::string::npos) ptx.erase(at, kEmptySection.size());
+  return ptx;
 }
 
 // LLVM reports some problems by printing something else than was asked for.

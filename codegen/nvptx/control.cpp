@@ -29,14 +29,15 @@ void Lowering::emit_region(ir::RegionId region) {
 
 // --- branches -------------------------------------------------------------------------------------------------------
 
-// Must those that come together behind `op` ask who is left? Only if a warp operation follows in the region, and the question cannot be left to
-// active(): lanes on their way out of the loop take part in it.
+// Must those that come together behind `op` ask who is left? Only if a warp operation follows in the region, and the question cannot be
+// left to active(): lanes on their way out of the loop take part in it.
 bool Lowering::splits_here(const ir::Op& op, bool lanes_needed_later) const {
   return lanes_needed_later && loop_ != nullptr && loop_->leaving != nullptr && facts_.any(facts_.leaves, op);
 }
 
 // Emits the regions of an if or switch into `blocks` under `masks` and continues in `join`.
-void Lowering::emit_branches(const ir::Op& op, const std::vector<BasicBlock*>& blocks, const std::vector<Value*>& masks, BasicBlock* join, bool asks) {
+void Lowering::emit_branches(const ir::Op& op, const std::vector<BasicBlock*>& blocks, const std::vector<Value*>& masks, BasicBlock* join,
+                             bool asks) {
   const Mask before = mask_;
   const llvm::DebugLoc line = lines_.at(op.loc);
   if (asks) loop_->joins.push_back(join);
@@ -86,7 +87,9 @@ void Lowering::emit_if(const ir::Op& op, bool lanes_needed_later) {
 void Lowering::emit_switch(const ir::Op& op, bool lanes_needed_later) {
   Value* const selector = value(op.operands[0]);
   const std::size_t cases = op.cases.size();
-  const auto case_value = [&](std::size_t i) { return llvm::ConstantInt::get(c_, llvm::APInt(selector->getType()->getIntegerBitWidth(), op.cases[i])); };
+  const auto case_value = [&](std::size_t i) {
+    return llvm::ConstantInt::get(c_, llvm::APInt(selector->getType()->getIntegerBitWidth(), op.cases[i]));
+  };
   const bool asks = splits_here(op, lanes_needed_later);
   std::vector<Value*> masks(op.regions.size());
   if (mask_.lanes != nullptr && (asks || facts_.any(facts_.needs_lanes, op))) {
@@ -116,9 +119,7 @@ llvm::AllocaInst* Lowering::begin_leaving(ir::OpId loop) {
 }
 
 // Whether this lane is on its way out of the loop, and by what.
-Value* Lowering::leaves_by(std::uint32_t why) {
-  return b_.CreateICmpEQ(b_.CreateLoad(b_.getInt32Ty(), loop_->leaving), i32(why));
-}
+Value* Lowering::leaves_by(std::uint32_t why) { return b_.CreateICmpEQ(b_.CreateLoad(b_.getInt32Ty(), loop_->leaving), i32(why)); }
 
 void Lowering::emit_leave(Opcode code) {
   if (code == Opcode::Return) {
@@ -179,8 +180,8 @@ void Lowering::emit_for(ir::OpId id) {
   emit_region(body_region);
   jump(latch);
 
-  // As ops.def says: i < hi, so hi - i fits the unsigned type, and i + step is only used where it stays below hi. Where a positive step cannot
-  // pass the type's end anyway, the plain comparison is the form that LLVM's loop passes know best.
+  // As ops.def says: i < hi, so hi - i fits the unsigned type, and i + step is only used where it stays below hi. Where a positive step
+  // cannot pass the type's end anyway, the plain comparison is the form that LLVM's loop passes know best.
   b_.SetInsertPoint(latch);
   b_.SetCurrentDebugLocation(lines_.at(op.loc));
   Value* const next = b_.CreateAdd(i, step, "", !sign, sign);
@@ -217,7 +218,8 @@ void Lowering::emit_while(ir::OpId id) {
   const bool returns = facts_.any(facts_.returns_some, op);
   const bool tracks = mask_.lanes != nullptr && facts_.any(facts_.needs_lanes, op);
   llvm::AllocaInst* const leaving = begin_leaving(id);
-  if (tracks && facts_.leaves[condition_region]) fail(op, "a break or continue in the condition of a loop with warp operations is not supported");
+  if (tracks && facts_.leaves[condition_region])
+    fail(op, "a break or continue in the condition of a loop with warp operations is not supported");
   const bool asks = tracks && (facts_.varies(condition) || leaving != nullptr || returns);
   lanes_returned_ |= returns;
   Value* lanes = nullptr;

@@ -21,10 +21,12 @@ void Lines::begin(llvm::Function& function) {
   home_ = kernel_.loc.file < kernel_.files.size() ? kernel_.loc.file : 0;
   llvm::DIFile* const home = file(home_);
   // DebugDirectivesOnly: anything more puts `debug` into .target, and ptxas then stops optimising.
-  builder_->createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_C_plus_plus_14), home, "kiln", true, "", 0, "", llvm::DICompileUnit::DebugDirectivesOnly);
-  subprogram_ = builder_->createFunction(home, function.getName(), function.getName(), home, kernel_.loc.line,
-                                         builder_->createSubroutineType(builder_->getOrCreateTypeArray({})), kernel_.loc.line, llvm::DINode::FlagZero,
-                                         llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
+  builder_->createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_C_plus_plus_14), home, "kiln", true, "", 0, "",
+                              llvm::DICompileUnit::DebugDirectivesOnly);
+  subprogram_ =
+      builder_->createFunction(home, function.getName(), function.getName(), home, kernel_.loc.line,
+                               builder_->createSubroutineType(builder_->getOrCreateTypeArray({})), kernel_.loc.line, llvm::DINode::FlagZero,
+                               llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
   function.setSubprogram(subprogram_);
 }
 

@@ -1,4 +1,5 @@
-// Source lines of the IR as LLVM debug locations: .file and .loc in the PTX, and nothing else (no debug sections, ptxas optimises as always).
+// Source lines of the IR as LLVM debug locations: .file and .loc in the PTX, and nothing else (no debug sections, ptxas optimises as
+// always).
 #pragma once
 #include <llvm/IR/DIBuilder.h>
 
@@ -24,8 +25,8 @@ class Lines {
   std::unique_ptr<llvm::DIBuilder> builder_;  // null: off
   std::vector<llvm::DIFile*> files_;          // per file of the kernel
   llvm::DISubprogram* subprogram_ = nullptr;
-  std::uint32_t home_ = 0;                    // the file of the subprogram
-  std::vector<llvm::DIScope*> scopes_;        // per file: the subprogram, or a block of it in another file
+  std::uint32_t home_ = 0;              // the file of the subprogram
+  std::vector<llvm::DIScope*> scopes_;  // per file: the subprogram, or a block of it in another file
 };
 
 }  // namespace kiln::codegen::nvptx

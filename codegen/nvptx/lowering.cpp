@@ -65,7 +65,8 @@ Lowering::Lowering(llvm::Module& module, const ir::Prepared& prepared, const Com
 }
 
 void Lowering::fail(const ir::Op& op, const std::string& what) const {
-  throw CompileError("kernel '" + k_.name + "': " + ir::to_string(k_, op.loc) + ": " + std::string(ir::info(op.code).mnemonic) + ": " + what, true);
+  throw CompileError(
+      "kernel '" + k_.name + "': " + ir::to_string(k_, op.loc) + ": " + std::string(ir::info(op.code).mnemonic) + ": " + what, true);
 }
 
 llvm::Type* Lowering::type(ir::Type t) const { return register_type(c_, t); }
@@ -135,8 +136,8 @@ void Lowering::declare_parameters() {
   const std::vector<bool> atomic = ir::atomic_mems(k_);
   std::vector<bool> may_alias(k_.params.size());
   for (const auto& [x, y] : k_.in_place) may_alias[x] = may_alias[y] = true;
-  // Threads exchange data through memory at barriers and warp_sync. LLVM takes a noalias argument for private to the function and would move
-  // accesses over them, so a written buffer is noalias only in a kernel without any.
+  // Threads exchange data through memory at barriers and warp_sync. LLVM takes a noalias argument for private to the function and would
+  // move accesses over them, so a written buffer is noalias only in a kernel without any.
   bool synchronises = false;
   ir::walk(k_, 0, [&](ir::OpId id) { synchronises |= ir::is_block_barrier(k_.ops[id].code) || k_.ops[id].code == Opcode::WarpSync; });
   scalars_.resize(k_.params.size());
@@ -190,8 +191,8 @@ void Lowering::declare_memories() {
       llvm::ArrayType* const array = llvm::ArrayType::get(element, mem.dynamic ? 0 : element_count(mem));
       auto* const global = new llvm::GlobalVariable(
           m_, array, false, mem.dynamic ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage,
-          mem.dynamic ? nullptr : llvm::UndefValue::get(array), mem.dynamic ? symbol_ + "$dynamic" : "$shared_" + std::to_string(i), nullptr,
-          llvm::GlobalValue::NotThreadLocal, kShared);
+          mem.dynamic ? nullptr : llvm::UndefValue::get(array), mem.dynamic ? symbol_ + "$dynamic" : "$shared_" + std::to_string(i),
+          nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
       global->setAlignment(llvm::Align(16));
       storage_[i] = global;
     }

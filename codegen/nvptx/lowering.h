@@ -26,14 +26,15 @@ class Lowering {
   std::uint64_t static_shared_bytes() const { return shared_bytes_; }
 
  private:
-  // The lanes of a warp that are at one point of the structured program. In a region, `lanes` always holds all of them; it may also hold lanes
-  // that have returned since (`stale`), which the next use sorts out. Null: nothing below needs it, so it is not kept.
+  // The lanes of a warp that are at one point of the structured program. In a region, `lanes` always holds all of them; it may also hold
+  // lanes that have returned since (`stale`), which the next use sorts out. Null: nothing below needs it, so it is not kept.
   struct Mask {
     llvm::Value* lanes = nullptr;
     bool stale = false;
   };
-  // A loop being emitted, for break and continue. Where a warp operation may follow in the loop, a lane that leaves cannot jump away from lanes that
-  // will ask who is still there: it notes why it leaves and goes to the end of the innermost if that asks (`joins`), then on to the latch.
+  // A loop being emitted, for break and continue. Where a warp operation may follow in the loop, a lane that leaves cannot jump away from
+  // lanes that will ask who is still there: it notes why it leaves and goes to the end of the innermost if that asks (`joins`), then on to
+  // the latch.
   struct Loop {
     llvm::BasicBlock* exit;
     llvm::BasicBlock* latch;
@@ -68,8 +69,8 @@ class Lowering {
   void emit_region(ir::RegionId region);
   void emit_if(const ir::Op& op, bool lanes_needed_later);
   void emit_switch(const ir::Op& op, bool lanes_needed_later);
-  void emit_branches(const ir::Op& op, const std::vector<llvm::BasicBlock*>& blocks, const std::vector<llvm::Value*>& masks, llvm::BasicBlock* join,
-                     bool asks);
+  void emit_branches(const ir::Op& op, const std::vector<llvm::BasicBlock*>& blocks, const std::vector<llvm::Value*>& masks,
+                     llvm::BasicBlock* join, bool asks);
   void emit_for(ir::OpId id);
   void emit_while(ir::OpId id);
   void emit_leave(ir::Opcode code);
@@ -117,7 +118,6 @@ class Lowering {
   llvm::Value* emit_access(const ir::Op& op);
   llvm::Value* access_at(const ir::Op& op, const Place& place);
   llvm::Value* emit_atomic(const ir::Op& op, llvm::Value* pointer);
-  llvm::Value* local_atomic(const ir::Op& op, llvm::Value* pointer);
   llvm::Value* float_atomic_min_max(const ir::Op& op, llvm::Value* pointer);
   llvm::Value* checked(const ir::Op& op, Place place);
   void report(const ir::Op& op, const Place& place, const std::vector<llvm::Value*>& inside);
@@ -139,10 +139,10 @@ class Lowering {
   llvm::Function* f_ = nullptr;
   llvm::BasicBlock* entry_ = nullptr;  // allocas and what everything may use
   llvm::BasicBlock* exit_ = nullptr;
-  std::vector<llvm::Value*> values_;               // per operation
-  std::vector<llvm::Value*> scalars_;              // per parameter number
-  std::vector<Parameter> buffers_;                 // per mem
-  std::vector<llvm::Value*> storage_;              // per mem: what an access of it starts from
+  std::vector<llvm::Value*> values_;   // per operation
+  std::vector<llvm::Value*> scalars_;  // per parameter number
+  std::vector<Parameter> buffers_;     // per mem
+  std::vector<llvm::Value*> storage_;  // per mem: what an access of it starts from
   std::vector<llvm::AllocaInst*> slots_;
   llvm::Value* fault_record_ = nullptr;
   llvm::Function* fault_function_ = nullptr;

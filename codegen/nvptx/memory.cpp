@@ -65,7 +65,7 @@ Value* Lowering::access_at(const ir::Op& op, const Place& p) {
   switch (ir::info(op.code).form) {
     case Form::Load: return from_memory(b_, mem.element, b_.CreateAlignedLoad(memory_type(c_, mem.element), pointer, align));
     case Form::Store: return b_.CreateAlignedStore(to_memory(b_, mem.element, value(op.operands.back())), pointer, align);
-    default: return mem.space == ir::Space::Local ? local_atomic(op, pointer) : emit_atomic(op, pointer);
+    default: return emit_atomic(op, pointer);
   }
 }
 
@@ -165,31 +165,6 @@ Value* Lowering::float_atomic_min_max(const ir::Op& op, Value* pointer) {
   return b_.CreateBitCast(old, type(op.type));
 }
 
-// Local memory belongs to one thread, and hardware has no atomics there.
-Value* Lowering::local_atomic(const ir::Op& op, Value* pointer) {
-  const llvm::Align align(ir::byte_size(op.type));
-  Value* const old = b_.CreateAlignedLoad(type(op.type), pointer, align);
-  Value* const operand = value(op.operands.back());
-  Value* updated = operand;
-  const auto pure = [&](Opcode code) {
-    Value* const both[] = {old, operand};
-    return emit_pure(b_, code, op.type, op.type, both, false);
-  };
-  switch (op.code) {
-    case Opcode::AtomicAdd: updated = pure(Opcode::Add); break;
-    case Opcode::AtomicSub: updated = pure(Opcode::Sub); break;
-    case Opcode::AtomicMin: updated = pure(Opcode::Min); break;
-    case Opcode::AtomicMax: updated = pure(Opcode::Max); break;
-    case Opcode::AtomicAnd: updated = pure(Opcode::And); break;
-    case Opcode::AtomicOr: updated = pure(Opcode::Or); break;
-    case Opcode::AtomicXor: updated = pure(Opcode::Xor); break;
-    case Opcode::AtomicCas: updated = b_.CreateSelect(b_.CreateICmpEQ(old, value(op.operands[op.operands.size() - 2])), operand, old); break;
-    default: break;  // exchange
-  }
-  b_.CreateAlignedStore(updated, pointer, align);
-  return old;
-}
-
 // --- the fault report -------------------------------------------------------------------------------------------------
 
 // Names the first coordinate that is out and calls the one function that writes the record.
@@ -211,8 +186,9 @@ llvm::Function* Lowering::fault_function() {
   if (fault_function_ != nullptr) return fault_function_;
   llvm::Type* const word = b_.getInt32Ty();
   llvm::Type* const wide = b_.getInt64Ty();
-  llvm::Function* const f = llvm::Function::Create(
-      llvm::FunctionType::get(b_.getVoidTy(), {fault_record_->getType(), word, word, wide, wide}, false), llvm::GlobalValue::InternalLinkage, "$fault", m_);
+  llvm::Function* const f =
+      llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {fault_record_->getType(), word, word, wide, wide}, false),
+                             llvm::GlobalValue::InternalLinkage, "$fault", m_);
   f->addFnAttr(llvm::Attribute::NoInline);
   f->addFnAttr(llvm::Attribute::Cold);
   f->setDoesNotThrow();
@@ -233,7 +209,8 @@ llvm::Function* Lowering::fault_function() {
   state->setAtomic(AtomicOrdering::Monotonic);
   b_.CreateCondBr(b_.CreateICmpEQ(state, i32(0)), claim, out);
   b_.SetInsertPoint(claim);
-  Value* const claimed = b_.CreateAtomicCmpXchg(record, i32(0), i32(1), llvm::Align(4), AtomicOrdering::Monotonic, AtomicOrdering::Monotonic);
+  Value* const claimed =
+      b_.CreateAtomicCmpXchg(record, i32(0), i32(1), llvm::Align(4), AtomicOrdering::Monotonic, AtomicOrdering::Monotonic);
   b_.CreateCondBr(b_.CreateExtractValue(claimed, 1), fill, out);
   b_.SetInsertPoint(fill);
   const auto put = [&](std::size_t offset, Value* v) {

@@ -18,8 +18,8 @@ struct Arch {
 
 // The lowest version is also the best: older drivers load it, and nothing that we emit needs more than its architecture's first version.
 constexpr Arch kArchs[] = {
-    {"sm_75", 75, 63},   {"sm_80", 80, 70},   {"sm_86", 86, 71},   {"sm_87", 87, 74},   {"sm_88", 88, 90},   {"sm_89", 89, 78},
-    {"sm_90", 90, 78},   {"sm_90a", 90, 80},  {"sm_100", 100, 86}, {"sm_100a", 100, 86}, {"sm_100f", 100, 88}, {"sm_103", 103, 88},
+    {"sm_75", 75, 63},    {"sm_80", 80, 70},    {"sm_86", 86, 71},   {"sm_87", 87, 74},    {"sm_88", 88, 90},    {"sm_89", 89, 78},
+    {"sm_90", 90, 78},    {"sm_90a", 90, 80},   {"sm_100", 100, 86}, {"sm_100a", 100, 86}, {"sm_100f", 100, 88}, {"sm_103", 103, 88},
     {"sm_103a", 103, 88}, {"sm_103f", 103, 88}, {"sm_110", 110, 90}, {"sm_110a", 110, 90}, {"sm_110f", 110, 90}, {"sm_120", 120, 87},
     {"sm_120a", 120, 87}, {"sm_120f", 120, 88}, {"sm_121", 121, 88}, {"sm_121a", 121, 88}, {"sm_121f", 121, 88},
 };
@@ -70,8 +70,9 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const PtxTarget& target) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // a product and a sum become fma in the IR or never
   // Default, not Aggressive: the same registers, faster, and smaller code for matmul (measured).
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(triple, target.arch, "+ptx" + std::to_string(target.version), options,
-                                                                           llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(triple, target.arch, "+ptx" + std::to_string(target.version),
+                                                                           options, llvm::Reloc::PIC_, std::nullopt,
+                                                                           llvm::CodeGenOptLevel::Default));
 }
 
 }  // namespace kiln::codegen::nvptx

@@ -14,9 +14,9 @@ class TargetMachine;
 namespace kiln::codegen::nvptx {
 
 struct PtxTarget {
-  std::string arch;           // "sm_90a"
-  unsigned sm = 75;           // 90
-  std::uint32_t version = 63; // PTX ISA, 10 * major + minor: the lowest that has the architecture and everything we emit for it
+  std::string arch;            // "sm_90a"
+  unsigned sm = 75;            // 90
+  std::uint32_t version = 63;  // PTX ISA, 10 * major + minor: the lowest that has the architecture and everything we emit for it
 };
 
 const std::vector<std::string>& architectures();  // ascending

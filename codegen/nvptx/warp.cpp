@@ -50,7 +50,9 @@ Value* Lowering::ballot(Value* mask, Value* condition) { return call(Intrinsic::
 
 Value* Lowering::lane() { return call(Intrinsic::nvvm_read_ptx_sreg_laneid, {}); }
 
-Value* Lowering::call(llvm::Intrinsic::ID id, std::vector<Value*> arguments) { return b_.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type*>(), arguments); }
+Value* Lowering::call(llvm::Intrinsic::ID id, std::vector<Value*> arguments) {
+  return b_.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type*>(), arguments);
+}
 
 // Two ways to one result, chosen at run time by whether the warp is full. All lanes of a mask agree, so the branch never splits them.
 Value* Lowering::either(Value* mask, const std::function<Value*()>& when_full, const std::function<Value*()>& otherwise) {
@@ -104,9 +106,9 @@ Value* Lowering::emit_shuffle(const ir::Op& op) {
   if (is_full(mask)) {
     if (op.code == Opcode::ShuffleIdx) return shuffle_bits(Intrinsic::nvvm_shfl_sync_idx_i32, mask, v, operand, kLastLane);
     const bool up = op.code == Opcode::ShuffleUp;
-    const auto id = up                                ? Intrinsic::nvvm_shfl_sync_up_i32
+    const auto id = up                               ? Intrinsic::nvvm_shfl_sync_up_i32
                     : op.code == Opcode::ShuffleDown ? Intrinsic::nvvm_shfl_sync_down_i32
-                                                      : Intrinsic::nvvm_shfl_sync_bfly_i32;
+                                                     : Intrinsic::nvvm_shfl_sync_bfly_i32;
     // The instruction takes the distance mod 32.
     Value* const near = b_.CreateICmpULT(operand, i32(kWarp));
     return b_.CreateSelect(near, shuffle_bits(id, mask, v, operand, up ? 0 : kLastLane), v);
@@ -169,7 +171,8 @@ Value* Lowering::emit_reduce(const ir::Op& op) {
     }();
     return call(id, {v, mask});
   }
-  return either(mask, [&] { return reduce_full(how, t, v); }, [&] { return reduce_partial(how, t, v, mask); });
+  return either(
+      mask, [&] { return reduce_full(how, t, v); }, [&] { return reduce_partial(how, t, v, mask); });
 }
 
 Value* Lowering::reduce_full(Combine how, ir::Type t, Value* v) {
@@ -179,9 +182,9 @@ Value* Lowering::reduce_full(Combine how, ir::Type t, Value* v) {
   return v;
 }
 
-// The butterfly of 32 lanes, inactive ones holding the identity, evaluated by the active ones alone. Before the step of distance d, all lanes of
-// one class mod 2d would hold the same value; a lane takes its partner's from any active lane of the partner's class, and a class without
-// active lanes has combined nothing but identities.
+// The butterfly of 32 lanes, inactive ones holding the identity, evaluated by the active ones alone. Before the step of distance d, all
+// lanes of one class mod 2d would hold the same value; a lane takes its partner's from any active lane of the partner's class, and a class
+// without active lanes has combined nothing but identities.
 Value* Lowering::reduce_partial(Combine how, ir::Type t, Value* v, Value* mask) {
   Value* const self = lane();
   for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) {
@@ -190,7 +193,7 @@ Value* Lowering::reduce_partial(Combine how, ir::Type t, Value* v, Value* mask) 
     Value* const partner = b_.CreateAnd(b_.CreateXor(self, distance), 2 * distance - 1);
     Value* const holders = b_.CreateAnd(mask, b_.CreateShl(i32(of_class_zero), partner));
     Value* const any = b_.CreateICmpNE(holders, i32(0));
-    Value* const first = b_.CreateIntrinsic(Intrinsic::cttz, {b_.getInt32Ty()}, {holders, b_.getFalse()});
+    Value* const first = trailing_zeros(b_, holders);
     Value* const got = read_lane(mask, v, b_.CreateSelect(any, first, self));
     v = emit_combine(b_, how, t, v, b_.CreateSelect(any, got, identity_constant(c_, how, t)));
   }
@@ -198,7 +201,8 @@ Value* Lowering::reduce_partial(Combine how, ir::Type t, Value* v, Value* mask) 
 }
 
 // --- scans ------------------------------------------------------------------------------------------------------------
-// inclusive[i] is the Hillis-Steele scan over 32 lanes, inactive ones holding the identity; exclusive[i] = inclusive[i - 1], exclusive[0] = identity.
+// inclusive[i] is the Hillis-Steele scan over 32 lanes, inactive ones holding the identity; exclusive[i] = inclusive[i - 1], exclusive[0] =
+// identity.
 
 Value* Lowering::emit_scan(const ir::Op& op) {
   const auto how = static_cast<Combine>(op.attr);
