@@ -131,7 +131,7 @@ class BoundsWalk {
     const Op& op = k_.ops[id];
     const RegionId body = op.regions[0];
     forget(sets_.of(body));
-    node_[id] = prover_.induction(op.type, node_[op.operands[0]], node_[op.operands[1]], node_[op.operands[2]]);
+    node_[id] = prover_.induction(op.type, node_[op.operands[0]], node_[op.operands[1]]);
     region(body);
     forget(sets_.of(body));
   }

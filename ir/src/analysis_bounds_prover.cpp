@@ -114,9 +114,10 @@ Prover::Node Prover::choice(Type type, Node cond, Node a, Node b) {
   return intern(mix(mix(mix(3, cond), a), b), d, 0, made);
 }
 
-Prover::Node Prover::induction(Type type, Node lo, Node hi, Node step) {
-  Data d{.kind = Kind::Induction, .code = Opcode::For, .type = type, .operand = {lo, hi, step}};
-  d.lo = type_min(type);
+// lo <= i < hi: a loop never counts past its end, whatever the step (ops.def).
+Prover::Node Prover::induction(Type type, Node lo, Node hi) {
+  Data d{.kind = Kind::Induction, .code = Opcode::For, .type = type, .operand = {lo, hi, kNone}};
+  d.lo = std::max(type_min(type), at(lo).lo);
   d.hi = std::max(std::min(type_max(type), at(hi).hi - 1), d.lo);
   return add(d);
 }
@@ -487,15 +488,6 @@ bool Prover::exact(Node x, int depth) {
   }
 }
 
-// The induction value never falls below its start: the step is positive and the last addition does not wrap.
-bool Prover::counts_up(Node x, int depth) {
-  const Data d = at(x);
-  const Num step = lower(d.operand[2], depth);
-  if (step < 1) return false;
-  const Num largest = upper(d.operand[2], depth);
-  return largest == 1 || upper(d.operand[1], depth) + largest - 1 <= type_max(d.type);
-}
-
 Num Prover::upper_of_operation(Node x, int depth) {
   const Data d = at(x);
   const Node a = d.operand[0], b = d.operand[1];
@@ -569,7 +561,7 @@ Num Prover::upper_of_operation(Node x, int depth) {
 Num Prover::lower_of_operation(Node x, int depth) {
   const Data d = at(x);
   const Node a = d.operand[0], b = d.operand[1];
-  if (d.kind == Kind::Induction) return counts_up(x, depth) ? lower(a, depth) : -kInf;
+  if (d.kind == Kind::Induction) return lower(a, depth);
   if (a == kNone || !is_integer(d.type) || info(d.code).form == Form::Compare) return -kInf;
   switch (d.code) {
     case Opcode::Add: return exact(x, depth) ? lower(a, depth) + lower(b, depth) : -kInf;
@@ -697,7 +689,7 @@ Num Prover::at_most_up(Node x, Node y, int depth) {
 Num Prover::at_most_down(Node x, Node y, int depth) {
   const Data d = at(y);
   const Node a = d.operand[0], b = d.operand[1];
-  if (d.kind == Kind::Induction) return counts_up(y, depth) ? at_most(x, a, depth) : kInf;
+  if (d.kind == Kind::Induction) return at_most(x, a, depth);
   if (d.kind != Kind::Operation || a == kNone || !is_integer(d.type) || info(d.code).form == Form::Compare) return kInf;
   switch (d.code) {
     case Opcode::Add:

@@ -31,7 +31,7 @@ class Prover {
   // cond ? a : b, where each side need only exist under its condition.
   Node choice(Type type, Node cond, Node a, Node b);
   // The induction value of a for loop, inside it.
-  Node induction(Type type, Node lo, Node hi, Node step);
+  Node induction(Type type, Node lo, Node hi);
   Node extent(std::uint32_t mem, unsigned dimension);
 
   // --- facts ---------------------------------------------------------------------------------------------------------
@@ -86,7 +86,6 @@ class Prover {
   Num at_most_down(Node x, Node y, int depth);
   Num through(Node x, Node user, int depth);  // the smallest k with x <= user + k
   bool exact(Node x, int depth);              // the operation does not wrap
-  bool counts_up(Node induction, int depth);
 
   const Data& at(Node n) const { return nodes_[n]; }
 

@@ -35,7 +35,7 @@ class DeadCode {
 
   bool empty(RegionId r) const { return k_.regions[r].ops.empty(); }
 
-  // A loop without content ends (its step is positive, DESIGN 5), so nobody can tell.
+  // A counted loop without content always ends, so nobody can tell.
   bool dead(OpId id) const {
     const Op& op = k_.ops[id];
     if (is_pure(op.code) || op.code == Opcode::Get || op.code == Opcode::Load) return uses_[id] == 0;
