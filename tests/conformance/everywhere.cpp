@@ -1,0 +1,239 @@
+#include "conformance/everywhere.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "interp/interp.h"
+#include "kiln/ir/diagnostic.h"
+#include "kiln/ir/text.h"
+
+namespace kiln::test {
+namespace {
+
+using Mode = ir::PrepareOptions::Mode;
+
+std::string mode_name(Mode mode) { return mode == Mode::Unchecked ? "unchecked" : "checked"; }
+
+std::uint64_t elements(const std::vector<std::uint64_t>& extents) {
+  std::uint64_t n = 1;
+  for (std::uint64_t e : extents) n *= e;
+  return n;
+}
+
+// The bounds fault at the root of an error.
+std::optional<BoundsFault> root_fault(const Error& error) {
+  if (error.data().bounds) return error.data().bounds;
+  for (const Error& cause : error.causes()) {
+    if (auto fault = root_fault(cause)) return fault;
+  }
+  return {};
+}
+
+Outcome run_interpreter(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, Mode mode) {
+  Outcome out;
+  out.where = "interpreter, " + mode_name(mode);
+  const auto prepared = variant.prepared(mode);
+  if (!prepared.has_value()) {
+    out.error = prepared.error();
+    return out;
+  }
+  std::vector<std::vector<std::uint8_t>> memory;
+  memory.reserve(args.size());
+  interp::Launch launch;
+  for (int axis = 0; axis < 3; ++axis) {
+    launch.grid[axis] = config.grid[axis];
+    launch.block[axis] = config.block[axis];
+  }
+  launch.dynamic_shared_bytes = config.shared_bytes;
+  for (const Arg& arg : args) {
+    memory.push_back(arg.bytes);
+    interp::Arg a;
+    a.is_buffer = arg.is_buffer;
+    a.bits = arg.bits;
+    a.extents = arg.extents;
+    a.strides = arg.strides;
+    a.bytes = arg.is_buffer ? &memory[arg.shares.value_or(memory.size() - 1)] : nullptr;
+    a.byte_offset = arg.first * ir::byte_size(arg.type);
+    launch.args.push_back(std::move(a));
+  }
+  const interp::Outcome run = interp::run(**prepared, launch);
+  for (const std::string& misuse : run.misuse) FAIL_CHECK(out.where << ": " << misuse);
+  if (run.fault) {
+    const ir::FaultSite& site = (*prepared)->sites[run.fault->site];
+    BoundsFault f{site.memory, site.operation, site.place, run.fault->dimension, site.signed_index[run.fault->dimension], run.fault->index, run.fault->extent, {}, {}};
+    for (int axis = 0; axis < 3; ++axis) f.thread[axis] = run.fault->thread[axis], f.block[axis] = run.fault->block[axis];
+    out.fault = f;
+    return out;  // as on a device, whose outputs are claimed
+  }
+  for (std::size_t i = 0; i < args.size(); ++i) out.bytes.push_back(memory[args[i].shares.value_or(i)]);
+  return out;
+}
+
+Outcome run_device(const Client& client, const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, Mode mode, bool off) {
+  Outcome out;
+  out.where = client.properties().kind + ", " + mode_name(mode) + (off ? ", off by one element" : "");
+  const Stream stream = client.default_stream();
+  std::vector<LaunchArg> launch_args;
+  std::vector<Binding> all;
+  for (const Arg& arg : args) {
+    LaunchArg a;
+    a.type = arg.type;
+    a.bits = arg.bits;
+    Binding whole;
+    if (arg.is_buffer) {
+      a.is_buffer = true;
+      a.rank = static_cast<std::uint8_t>(arg.extents.size());
+      const std::uint64_t size = ir::byte_size(arg.type), before = off ? size : 0;
+      if (arg.shares) {
+        whole = all[*arg.shares];
+      } else {
+        auto memory = rt::allocate(client, arg.bytes.size() + before);
+        REQUIRE_MESSAGE(memory.has_value(), memory.error().text());
+        whole = {*memory, {before, before + arg.bytes.size()}};
+        const auto wrote = rt::write(stream, whole, arg.bytes.data());
+        REQUIRE_MESSAGE(wrote.has_value(), wrote.error().text());
+      }
+      std::uint64_t last = elements(arg.extents);  // one past the last element of the view
+      for (std::size_t d = 0; d < arg.extents.size(); ++d) {
+        a.extents[d] = arg.extents[d];
+        if (!arg.strides.empty()) a.strides[d] = arg.strides[d];
+      }
+      if (!arg.strides.empty() && last != 0) {
+        last = 1;
+        for (std::size_t d = 0; d < arg.extents.size(); ++d) last += (arg.extents[d] - 1) * arg.strides[d];
+      }
+      if (last != 0) {
+        const std::uint64_t begin = whole.range.begin + arg.first * size;
+        a.binding = {whole.memory, {begin, begin + last * size}};
+      }
+    }
+    all.push_back(whole);
+    launch_args.push_back(a);
+  }
+  const auto launched = launch(stream, {&variant, config, launch_args, mode});
+  if (!launched.has_value()) {
+    out.error = launched.error();
+    return out;
+  }
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    std::vector<std::uint8_t> bytes(all[i].range.end - all[i].range.begin);
+    if (const auto read = rt::read(stream, all[i], bytes.data()); !read.has_value()) {
+      out.error = read.error();
+      out.fault = root_fault(read.error());
+      out.bytes.clear();
+      return out;
+    }
+    out.bytes.push_back(std::move(bytes));
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::vector<Client>& devices() {
+  static const std::vector<Client> all = [] {
+    const char* wanted = std::getenv("KILN_TEST_DEVICES");
+    std::vector<Client> list;
+    std::istringstream names(wanted != nullptr ? wanted : "cpu");
+    for (std::string name; std::getline(names, name, ',');) list.push_back(Client::open(name).value());
+    return list;
+  }();
+  return all;
+}
+
+std::shared_ptr<const Variant> made(Result<ir::Kernel> recorded) {
+  REQUIRE_MESSAGE(recorded.has_value(), recorded.error().text());
+  return std::make_shared<Variant>(std::move(*recorded));
+}
+
+std::shared_ptr<const Variant> from_text(const std::string& text) {
+  try {
+    return std::make_shared<Variant>(ir::parse(text).at(0));
+  } catch (const ir::IrError& e) {
+    FAIL(e.what());
+    throw;
+  }
+}
+
+std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, const Ways& ways) {
+  std::vector<Outcome> outcomes;
+  for (const Mode mode : {Mode::Checked, Mode::Unchecked}) {
+    if (!(mode == Mode::Checked ? ways.checked : ways.unchecked)) continue;
+    if (ways.interpreter) outcomes.push_back(run_interpreter(variant, config, args, mode));
+    for (const Client& client : devices()) outcomes.push_back(run_device(client, variant, config, args, mode, mode == Mode::Unchecked));
+  }
+  return outcomes;
+}
+
+bool same_bits(ir::Type type, const std::uint8_t* a, const std::uint8_t* b) {
+  if (std::memcmp(a, b, ir::byte_size(type)) == 0) return true;
+  if (type == ir::Type::F32) {
+    float x = 0, y = 0;
+    std::memcpy(&x, a, sizeof x), std::memcpy(&y, b, sizeof y);
+    return x != x && y != y;
+  }
+  if (type == ir::Type::F64) {
+    double x = 0, y = 0;
+    std::memcpy(&x, a, sizeof x), std::memcpy(&y, b, sizeof y);
+    return x != x && y != y;
+  }
+  return false;
+}
+
+std::string shown(ir::Type type, const std::uint8_t* value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, value, ir::byte_size(type));
+  char text[80];
+  if (ir::is_float(type)) {
+    double v = 0;
+    if (type == ir::Type::F32) {
+      float f = 0;
+      std::memcpy(&f, value, sizeof f);
+      v = f;
+    } else {
+      std::memcpy(&v, value, sizeof v);
+    }
+    std::snprintf(text, sizeof text, "%.17g (0x%" PRIx64 ")", v, bits);
+  } else if (ir::is_signed(type)) {
+    std::snprintf(text, sizeof text, "%" PRId64, ir::sign_extend(type, bits));
+  } else {
+    std::snprintf(text, sizeof text, "%" PRIu64 " (0x%" PRIx64 ")", bits, bits);
+  }
+  return text;
+}
+
+void expect_success(const std::vector<Outcome>& outcomes) {
+  CHECK(!outcomes.empty());
+  for (const Outcome& o : outcomes) {
+    CHECK_MESSAGE(!o.error, o.where << ": " << (o.error ? o.error->text() : ""));
+    CHECK_MESSAGE(!o.fault, o.where << ": an access of '" << (o.fault ? o.fault->memory : "") << "' at " << (o.fault ? o.fault->place : "") << " is out of range");
+  }
+}
+
+void expect_bytes(const std::vector<Outcome>& outcomes, std::size_t arg, ir::Type type, const std::vector<std::uint8_t>& wanted) {
+  expect_success(outcomes);
+  const std::size_t size = ir::byte_size(type), count = wanted.size() / size;
+  for (const Outcome& o : outcomes) {
+    if (o.error || o.fault) continue;
+    const std::vector<std::uint8_t>& got = o.bytes.at(arg);
+    CHECK_MESSAGE(got.size() == wanted.size(), o.where);
+    if (got.size() != wanted.size()) continue;
+    std::size_t wrong = 0, at = 0;
+    for (std::size_t i = count; i-- > 0;) {
+      if (!same_bits(type, &got[i * size], &wanted[i * size])) ++wrong, at = i;
+    }
+    CHECK_MESSAGE(wrong == 0, o.where << ": argument " << arg << " differs in " << wrong << " of " << count << " elements, first at [" << at << "]: "
+                                      << shown(type, &got[at * size]) << " instead of " << shown(type, &wanted[at * size]));
+  }
+}
+
+const std::vector<Dim3>& block_shapes() {
+  static const std::vector<Dim3> shapes{{1}, {7}, {31}, {32}, {33}, {45}, {64}, {100}, {128}, {8, 4}, {5, 7}, {4, 4, 2}};
+  return shapes;
+}
+
+std::string shown(const Dim3& d) { return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")"; }
+
+}  // namespace kiln::test

@@ -1,0 +1,375 @@
+// What float operations give at their edges: bits, not tolerances, wherever the language fixes them.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "conformance/everywhere.h"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+constexpr f32 kInf = std::numeric_limits<f32>::infinity(), kNan = std::numeric_limits<f32>::quiet_NaN();
+constexpr f32 kTiny = std::numeric_limits<f32>::denorm_min(), kLargest = std::numeric_limits<f32>::max();
+
+constexpr u32 kBlock = 33;
+
+// Host tables of doubles as both float types.
+template <class T>
+std::vector<T> as(const std::vector<f64>& values) { return std::vector<T>(values.begin(), values.end()); }
+
+// --- min, max, comparisons ------------------------------------------------------------------------------------------------------
+
+struct MinMaxRow {
+  f64 a, b, min, max, min_nan, max_nan;
+};
+constexpr f64 kN = std::numeric_limits<f64>::quiet_NaN(), kI = std::numeric_limits<f64>::infinity();
+constexpr MinMaxRow kMinMax[] = {
+    {1, 2, 1, 2, 1, 2},       {kN, 2, 2, 2, kN, kN},    {1, kN, 1, 1, kN, kN},          {kN, kN, kN, kN, kN, kN}, {-0.0, 0.0, -0.0, 0.0, -0.0, 0.0}, {0.0, -0.0, -0.0, 0.0, -0.0, 0.0},
+    {-kI, kI, -kI, kI, -kI, kI}, {kN, -kI, -kI, -kI, kN, kN}, {kI, kN, kI, kI, kN, kN}, {-3, -4, -4, -3, -4, -3}, {-0.0, -0.0, -0.0, -0.0, -0.0, -0.0},
+};
+
+template <class T>
+void check_min_max() {
+  CAPTURE(ir::name(ir_type<T>));
+  std::vector<T> a, b, wanted, wanted3;
+  for (const auto& r : kMinMax) {
+    a.push_back(static_cast<T>(r.a)), b.push_back(static_cast<T>(r.b));
+    for (f64 w : {r.min, r.max, r.min_nan, r.max_nan}) wanted.push_back(static_cast<T>(w));
+    for (int way = 0; way < 3; ++way) {
+      for (f64 w : {r.min, r.max, r.min_nan, r.max_nan}) wanted3.push_back(static_cast<T>(w));
+    }
+  }
+  const auto loaded = kernel("min_max", [](In<T> x, In<T> y, Out<T> out) {
+    auto i = global_id().x;
+    If (i < x.size()) {
+      out[4 * i] = min(x[i], y[i]);
+      out[4 * i + 1] = max(x[i], y[i]);
+      out[4 * i + 2] = min_nan(x[i], y[i]);
+      out[4 * i + 3] = max_nan(x[i], y[i]);
+    }
+  });
+  check_run(*loaded, {{1}, {kBlock}}, {buffer(a), buffer(b), filled<T>(wanted.size(), 99)}, 2, wanted);
+  const auto known = kernel("min_max_known", [](In<T> x, In<T> y, Out<T> out) {
+    u32 o = 0;
+    for (u32 i = 0; const auto& r : kMinMax) {
+      const auto ra = static_cast<T>(r.a), rb = static_cast<T>(r.b);
+      out[o++] = min(x[i], rb), out[o++] = max(x[i], rb), out[o++] = min_nan(x[i], rb), out[o++] = max_nan(x[i], rb);
+      out[o++] = min(ra, y[i]), out[o++] = max(ra, y[i]), out[o++] = min_nan(ra, y[i]), out[o++] = max_nan(ra, y[i]);
+      Val<T> ka = ra;
+      out[o++] = min(ka, rb), out[o++] = max(ka, rb), out[o++] = min_nan(ka, rb), out[o++] = max_nan(ka, rb);
+      ++i;
+    }
+  });
+  check_run(*known, {{1}, {1}}, {buffer(a), buffer(b), filled<T>(wanted3.size(), 99)}, 2, wanted3);
+}
+
+struct OrderRow {
+  f64 a, b;
+  u32 bits;  // < <= > >= == !=, from bit 0 on
+};
+constexpr OrderRow kOrder[] = {
+    {1, 2, 0b100011}, {2, 1, 0b101100}, {2, 2, 0b011010}, {-0.0, 0.0, 0b011010}, {kN, 1, 0b100000}, {1, kN, 0b100000}, {kN, kN, 0b100000}, {kI, kN, 0b100000}, {-kI, kI, 0b100011}, {kI, kI, 0b011010},
+};
+
+Val<u32> order_bits(const auto& a, const auto& b) {
+  return cast<u32>(a < b) | cast<u32>(a <= b) << 1 | cast<u32>(a > b) << 2 | cast<u32>(a >= b) << 3 | cast<u32>(a == b) << 4 | cast<u32>(a != b) << 5;
+}
+
+template <class T>
+void check_order() {
+  CAPTURE(ir::name(ir_type<T>));
+  std::vector<T> a, b;
+  std::vector<u32> wanted, wanted3;
+  for (const auto& r : kOrder) a.push_back(static_cast<T>(r.a)), b.push_back(static_cast<T>(r.b)), wanted.push_back(r.bits), wanted3.insert(wanted3.end(), 3, r.bits);
+  const auto loaded = kernel("order", [](In<T> x, In<T> y, Out<u32> out) {
+    auto i = global_id().x;
+    If (i < x.size()) {
+      Val<T> p = x[i], q = y[i];
+      out[i] = order_bits(p, q);
+    }
+  });
+  check_run(*loaded, {{1}, {kBlock}}, {buffer(a), buffer(b), filled<u32>(wanted.size(), 99)}, 2, wanted);
+  const auto known = kernel("order_known", [](In<T> x, In<T> y, Out<u32> out) {
+    u32 o = 0;
+    for (u32 i = 0; const auto& r : kOrder) {
+      Val<T> p = x[i], q = y[i], kp = static_cast<T>(r.a), kq = static_cast<T>(r.b);
+      out[o++] = order_bits(p, kq);
+      out[o++] = order_bits(kp, q);
+      out[o++] = order_bits(kp, kq);
+      ++i;
+    }
+  });
+  check_run(*known, {{1}, {1}}, {buffer(a), buffer(b), filled<u32>(wanted3.size(), 99)}, 2, wanted3);
+}
+
+// --- conversions ------------------------------------------------------------------------------------------------------------------
+
+template <class From, class To>
+struct Conversion {
+  From x;
+  To wanted;
+};
+constexpr Conversion<f32, i32> kToI32[] = {{kNan, 0}, {kInf, 2147483647}, {-kInf, -2147483647 - 1}, {3e9f, 2147483647}, {-3e9f, -2147483647 - 1}, {2147483520.0f, 2147483520}, {-0.9f, 0}, {1.9f, 1},
+                                           {-1.9f, -1}, {2147483648.0f, 2147483647}, {-2147483648.0f, -2147483647 - 1}, {-0.0f, 0}};
+constexpr Conversion<f32, u32> kToU32[] = {{kNan, 0}, {-1.0f, 0}, {5e9f, 4294967295u}, {4294967040.0f, 4294967040u}, {kInf, 4294967295u}, {-kInf, 0}, {-0.9f, 0}, {3e9f, 3000000000u}};
+constexpr Conversion<f32, i64> kToI64[] = {{kNan, 0}, {kInf, 9223372036854775807}, {-kInf, -9223372036854775807 - 1}, {1e19f, 9223372036854775807}, {9223371487098961920.0f, 9223371487098961920}, {-1.5f, -1}};
+constexpr Conversion<f32, u64> kToU64[] = {{kNan, 0}, {-1.0f, 0}, {2e19f, 18446744073709551615u}, {18446742974197923840.0f, 18446742974197923840u}, {9223372036854775808.0f, 9223372036854775808u}};
+constexpr Conversion<f64, i32> kToI32Wide[] = {{kN, 0}, {2147483647.9, 2147483647}, {2147483648.0, 2147483647}, {-2147483648.9, -2147483647 - 1}, {-2147483649.0, -2147483647 - 1}, {-kI, -2147483647 - 1}, {1e300, 2147483647}};
+constexpr Conversion<f64, u64> kToU64Wide[] = {{kN, 0}, {-0.5, 0}, {-1e300, 0}, {18446744073709549568.0, 18446744073709549568u}, {18446744073709551616.0, 18446744073709551615u}, {kI, 18446744073709551615u}};
+constexpr Conversion<i32, f32> kFromI32[] = {{16777217, 16777216.0f}, {16777219, 16777220.0f}, {-16777217, -16777216.0f}, {2147483647, 2147483648.0f}, {0, 0.0f}};
+constexpr Conversion<i64, f32> kFromI64[] = {{9223372036854775807, 9223372036854775808.0f}, {16777217, 16777216.0f}, {0x7fffff4000000001, 9223371487098961920.0f}, {-9223372036854775807 - 1, -9223372036854775808.0f},
+                                             {0x2000002000000001, 2305843558969507840.0f}};
+constexpr Conversion<u64, f32> kFromU64[] = {{18446744073709551615u, 18446744073709551616.0f}, {0x8000008000000001u, 9223373136366403584.0f}, {0x8000008000000000u, 9223372036854775808.0f}, {1, 1.0f}};
+constexpr Conversion<u64, f64> kFromU64Wide[] = {{18446744073709551615u, 18446744073709551616.0}, {9007199254740993u, 9007199254740992.0}, {9007199254740995u, 9007199254740996.0}, {0xfffffffffffffbffu, 18446744073709549568.0}};
+constexpr Conversion<f64, f32> kNarrow[] = {{0.1, 0.1f}, {1e300, kInf}, {-1e300, -kInf}, {1e-300, 0.0f}, {1e-45, kTiny}, {kN, kNan}, {3.4028235677973366e38, kInf}, {3.4028235677973362e38, kLargest}, {7e-46, 0.0f}, {7.1e-46, kTiny}};
+
+template <class From, class To, const auto& rows>
+void check_conversion() {
+  CAPTURE(ir::name(ir_type<From>));
+  CAPTURE(ir::name(ir_type<To>));
+  std::vector<From> x;
+  std::vector<To> wanted;
+  for (const auto& row : rows) x.push_back(row.x), wanted.push_back(row.wanted);
+  const auto loaded = kernel("convert", [](In<From> in, Out<To> out) {
+    auto i = global_id().x;
+    If (i < in.size()) { out[i] = cast<To>(in[i]); }
+  });
+  check_run(*loaded, {{1}, {kBlock}}, {buffer(x), filled<To>(x.size(), 99)}, 1, wanted);
+  const auto known = kernel("convert_known", [](Out<To> out) {
+    u32 i = 0;
+    for (const auto& row : rows) out[i++] = cast<To>(Val<From>(row.x));
+  });
+  check_run(*known, {{1}, {1}}, {filled<To>(x.size(), 99)}, 0, wanted);
+}
+
+// --- one operand, results known to the bit -------------------------------------------------------------------------------------------
+
+template <class T, class F>
+void check_exact(const char* name, F, const std::vector<f64>& inputs, const std::vector<f64>& wanted) {
+  CAPTURE(std::string(name));
+  CAPTURE(ir::name(ir_type<T>));
+  const auto loaded = kernel(name, [](In<T> in, Out<T> out) {
+    auto i = global_id().x;
+    If (i < in.size()) { out[i] = F()(Val<T>(in[i])); }
+  });
+  check_run(*loaded, {{1}, {kBlock}}, {buffer(as<T>(inputs)), filled<T>(inputs.size(), 99)}, 1, as<T>(wanted));
+}
+struct Root { auto operator()(const auto& x) const { return sqrt(x); } };
+struct Reciprocal { auto operator()(const auto& x) const { return 1 / x; } };
+struct Floor { auto operator()(const auto& x) const { return floor(x); } };
+struct Ceil { auto operator()(const auto& x) const { return ceil(x); } };
+struct Trunc { auto operator()(const auto& x) const { return trunc(x); } };
+struct Round { auto operator()(const auto& x) const { return round_even(x); } };
+struct Magnitude { auto operator()(const auto& x) const { return abs(x); } };
+struct Negate { auto operator()(const auto& x) const { return -x; } };
+
+}  // namespace
+
+TEST_CASE("min and max take the number over NaN whichever operand it is, and order the zeros; min_nan and max_nan propagate") {
+  check_min_max<f32>();
+  check_min_max<f64>();
+}
+
+TEST_CASE("every ordered comparison with NaN is false and only != is true") {
+  check_order<f32>();
+  check_order<f64>();
+}
+
+TEST_CASE("a block's min and max of values with NaN among them follow min and max") {
+  std::vector<f32> x(45);
+  for (u32 i = 0; i < 45; ++i) x[i] = i % 3 == 0 ? kNan : static_cast<f32>(i) - 20;
+  const auto k = kernel("extremes", [](In<f32> in, Out<f32> out) {
+    Shared<f32> low(2), high(2);
+    auto t = thread_id().x;
+    auto least = warp::min(in[t]), most = warp::max(in[t]);
+    If (t % 32 == 0) {
+      low[t / 32] = least;
+      high[t / 32] = most;
+    }
+    barrier();
+    out[2 * t] = min(low[0], low[1]);
+    out[2 * t + 1] = max(high[0], high[1]);
+  });
+  std::vector<f32> wanted;
+  for (u32 i = 0; i < 45; ++i) wanted.push_back(-19), wanted.push_back(24);
+  check_run(*k, {{1}, {45}}, {buffer(x), filled<f32>(90, 99)}, 1, wanted);
+  check_run(*k, {{1}, {45}}, {filled<f32>(45, kNan), filled<f32>(90, 99)}, 1, std::vector<f32>(90, kNan));
+}
+
+TEST_CASE("floats become integers by truncation, saturate out of range, and NaN gives 0") {
+  check_conversion<f32, i32, kToI32>();
+  check_conversion<f32, u32, kToU32>();
+  check_conversion<f32, i64, kToI64>();
+  check_conversion<f32, u64, kToU64>();
+  check_conversion<f64, i32, kToI32Wide>();
+  check_conversion<f64, u64, kToU64Wide>();
+}
+
+TEST_CASE("integers become floats rounded once, to nearest even, and so do f64 to f32") {
+  check_conversion<i32, f32, kFromI32>();
+  check_conversion<i64, f32, kFromI64>();
+  check_conversion<u64, f32, kFromU64>();
+  check_conversion<u64, f64, kFromU64Wide>();
+  check_conversion<f64, f32, kNarrow>();
+}
+
+TEST_CASE("the option contraction decides whether a product and a sum are fused, everywhere the same") {
+  // a*x + b*x cancels to 0 without fusion and leaves the error of one product with it; z*z - s likewise.
+  struct Row {
+    bool contraction;
+    f32 r, t;
+  };
+  const auto fused = kernel("fused", [](In<f32> v, Out<f32> out) {
+    Val<f32> a = v[0], b = v[1], x = v[2], z = v[3], q = v[4];
+    auto s = z * z;
+    out[0] = a * x + b * x;
+    out[1] = z * z - s;
+    out[2] = fma(q, q, -(q * q));
+  });
+  const auto plain = kernel("plain", [](In<f32> v, Out<f32> out) {
+    options({.contraction = false});
+    Val<f32> a = v[0], b = v[1], x = v[2], z = v[3], q = v[4];
+    auto s = z * z;
+    out[0] = a * x + b * x;
+    out[1] = z * z - s;
+    out[2] = fma(q, q, -(q * q));
+  });
+  const std::vector<f32> v{1e20f, -1e20f, 1e10f, 0.1f, 1 + 0x1p-12f};
+  check_run<f32>(*plain, {{1}, {1}}, {buffer(v), filled<f32>(3, 99)}, 1, {0, 0, 0x1p-24f});
+  // fma(q, q, -(q*q)) names its product twice and stays what it is.
+  check_run<f32>(*fused, {{1}, {1}}, {buffer(v), filled<f32>(3, 99)}, 1, {4.9934111e21f, -4.0978193e-10f, 0x1p-24f});
+}
+
+TEST_CASE("the same holds when the operands are known while recording") {
+  const auto fused = kernel("fused_known", [](Out<f32> out) {
+    Val<f32> a = 1e20f, b = -1e20f, x = 1e10f, z = 0.1f, q = 1 + 0x1p-12f;
+    auto s = z * z;
+    out[0] = a * x + b * x;
+    out[1] = z * z - s;
+    out[2] = fma(q, q, -(q * q));
+  });
+  const auto plain = kernel("plain_known", [](Out<f32> out) {
+    options({.contraction = false});
+    Val<f32> a = 1e20f, b = -1e20f, x = 1e10f, z = 0.1f, q = 1 + 0x1p-12f;
+    auto s = z * z;
+    out[0] = a * x + b * x;
+    out[1] = z * z - s;
+    out[2] = fma(q, q, -(q * q));
+  });
+  check_run<f32>(*plain, {{1}, {1}}, {filled<f32>(3, 99)}, 0, {0, 0, 0x1p-24f});
+  check_run<f32>(*fused, {{1}, {1}}, {filled<f32>(3, 99)}, 0, {4.9934111e21f, -4.0978193e-10f, 0x1p-24f});
+}
+
+TEST_CASE("a product that passes through a Var is never fused") {
+  const auto k = kernel("through_var", [](In<f32> v, Out<f32> out) {
+    Var<f32> product = v[0] * v[0];
+    out[0] = product - v[1];
+  });
+  const f32 z = 0.1f;
+  check_run<f32>(*k, {{1}, {1}}, {buffer<f32>({z, z * z}), filled<f32>(1, 99)}, 1, {0});
+}
+
+TEST_CASE("square roots, quotients and rounding are exact in their bits, subnormals kept") {
+  check_exact<f32>("sqrt", Root(), {0, 1, 4, 9, 16, 25, 2, -1, -0.0, kI, 1.4012984643248171e-45, 3.4028234663852886e38},
+                   {0, 1, 2, 3, 4, 5, 0x1.6a09e6p+0, kN, -0.0, kI, 3.743392066509216e-23, 1.8446742974197924e19});
+  check_exact<f64>("sqrt", Root(), {0, 1, 4, 9, 16, 25, 2, -1, -0.0, kI}, {0, 1, 2, 3, 4, 5, 0x1.6a09e667f3bcdp+0, kN, -0.0, kI});
+  check_exact<f32>("recip", Reciprocal(), {1, 2, 4, 0.5, 3, 0.0, -0.0, kI, 0x1p+127, 0x1.fffffep+127}, {1, 0.5, 0.25, 2, 0x1.555556p-2, kI, -kI, 0, 0x1p-127, 0x1p-128});
+  check_exact<f64>("recip", Reciprocal(), {1, 2, 4, 0.5, 3, 0.0, -0.0, 0x1p+1023}, {1, 0.5, 0.25, 2, 0x1.5555555555555p-2, kI, -kI, 0x1p-1023});
+  check_exact<f32>("abs", Magnitude(), {-1, 23.1, -1.4, 5.1, -0.0, -kI}, {1, 23.1, 1.4, 5.1, 0.0, kI});
+  const std::vector<f64> x{-2.5, -1.5, -0.5, -0.0, 0.5, 1.5, 2.5, 0.49999997, 8388609, -kI, kN};
+  check_exact<f32>("floor", Floor(), x, {-3, -2, -1, -0.0, 0, 1, 2, 0, 8388609, -kI, kN});
+  check_exact<f32>("ceil", Ceil(), x, {-2, -1, -0.0, -0.0, 1, 2, 3, 1, 8388609, -kI, kN});
+  check_exact<f32>("trunc", Trunc(), x, {-2, -1, -0.0, -0.0, 0, 1, 2, 0, 8388609, -kI, kN});
+  check_exact<f32>("round_even", Round(), x, {-2, -2, -0.0, -0.0, 0, 2, 2, 0, 8388609, -kI, kN});
+  check_exact<f64>("round_even", Round(), x, {-2, -2, -0.0, -0.0, 0, 2, 2, 0, 8388609, -kI, kN});
+}
+
+TEST_CASE("the remainder of floats is exact and has the sign of the dividend") {
+  const std::vector<f32> a{5.5f, -5.5f, 5.5f, 1e30f, kLargest, 1, kInf, 1, -4, kTiny * 7}, b{2, 2, -2, 7, 3, 0, 1, kInf, 2, kTiny * 3};
+  std::vector<f32> wanted;
+  for (std::size_t i = 0; i < a.size(); ++i) wanted.push_back(std::fmod(a[i], b[i]));
+  const auto k = kernel("remainder", [](In<f32> x, In<f32> y, Out<f32> out) {
+    auto i = global_id().x;
+    If (i < x.size()) { out[i] = x[i] % y[i]; }
+  });
+  check_run(*k, {{1}, {kBlock}}, {buffer(a), buffer(b), filled<f32>(a.size(), 99)}, 2, wanted);
+}
+
+TEST_CASE("subnormals are kept by arithmetic, also as constants") {
+  const auto k = kernel("subnormal", [](In<f32> x, Out<f32> out) {
+    out[0] = x[0] + x[0];
+    out[1] = x[1] * 0.5f;
+    out[2] = x[0] * 4.0f - x[0];
+    out[3] = Val<f32>(0x1p-149f) + 0x1p-149f;
+    out[4] = Val<f32>(0x1p-126f) * 0.5f;
+  });
+  check_run<f32>(*k, {{1}, {1}}, {buffer<f32>({0x1p-149f, 0x1p-126f}), filled<f32>(5, 99)}, 1, {0x1p-148f, 0x1p-127f, 0x3p-149f, 0x1p-148f, 0x1p-127f});
+}
+
+TEST_CASE("NaN and infinity are told apart by comparing, with and without fast_math") {
+  const std::vector<f32> x{0, kNan, kInf, -kInf};
+  const auto body = [](In<f32> in, Out<u32> nan, Out<u32> inf) {
+    auto i = global_id().x;
+    If (i < in.size()) {
+      Val<f32> v = in[i];
+      nan[i] = cast<u32>(v != v);
+      inf[i] = cast<u32>(abs(v) == kInf);
+    }
+  };
+  const auto fast = kernel("classify_fast", [](In<f32> in, Out<u32> nan, Out<u32> inf) {
+    options({.fast_math = true});
+    auto i = global_id().x;
+    If (i < in.size()) {
+      Val<f32> v = in[i];
+      nan[i] = cast<u32>(v != v);
+      inf[i] = cast<u32>(abs(v) == kInf);
+    }
+  });
+  for (const auto& k : {kernel("classify", body), fast}) {
+    const auto outcomes = run_everywhere(*k, {{1}, {7}}, {buffer(x), filled<u32>(4, 99), filled<u32>(4, 99)});
+    expect<u32>(outcomes, 1, {0, 1, 0, 0});
+    expect<u32>(outcomes, 2, {0, 0, 1, 1});
+  }
+}
+
+TEST_CASE("a * b / c gives the same through a value, a local and a branch") {
+  const auto k = kernel("chains", [](In<f32> v, In<f64> w, Out<f32> out, Out<f64> wide) {
+    out[0] = v[0] * v[1] / v[2];
+    auto product = v[0] * v[1];
+    out[1] = product / v[2];
+    Var<f32> r = 0;
+    If (v[2] > 0) { r = v[0] * v[1]; } Else { r = 1; }
+    out[2] = r / v[2];
+    wide[0] = w[0] * w[1] / w[2];
+    wide[1] = Val<f64>(3) * 4 / 2;
+  });
+  const auto outcomes = run_everywhere(*k, {{1}, {1}}, {buffer<f32>({3, 4, 2}), buffer<f64>({3, 4, 2}), filled<f32>(3, 99), filled<f64>(2, 99)});
+  expect<f32>(outcomes, 2, {6, 6, 6});
+  expect<f64>(outcomes, 3, {6, 6});
+}
+
+TEST_CASE("neg, abs and copysign move the sign bit of anything, loads and selects move every bit") {
+  const std::vector<u32> x{0x7fc00001, 0xffc12345, 0x00000001, 0x80000000, 0x7f800001, 0x3f800000};
+  const auto k = kernel("bits", [](In<f32> in, In<f32> sign, Out<f32> out) {
+    auto i = global_id().x, n = in.size();
+    If (i < n) {
+      out[i] = in[i];
+      out[i + n] = -in[i];
+      out[i + 2 * n] = abs(in[i]);
+      out[i + 3 * n] = copysign(in[i], sign[i]);
+      out[i + 4 * n] = select(sign[i] < 0, in[i], 1);
+    }
+  });
+  const std::vector<f32> sign{-1, 1, -1, -1, -1, 1};
+  std::vector<u32> wanted = x;
+  for (u32 v : x) wanted.push_back(v ^ 0x80000000u);
+  for (u32 v : x) wanted.push_back(v & 0x7fffffffu);
+  for (std::size_t i = 0; i < x.size(); ++i) wanted.push_back((x[i] & 0x7fffffffu) | (sign[i] < 0 ? 0x80000000u : 0));
+  for (std::size_t i = 0; i < x.size(); ++i) wanted.push_back(sign[i] < 0 ? x[i] : 0x3f800000u);
+  std::vector<f32> in(x.size());
+  std::memcpy(in.data(), x.data(), x.size() * 4);
+  // As u32, so that the payload of a NaN counts.
+  check_run(*k, {{1}, {kBlock}}, {buffer(in), buffer(sign), filled<f32>(wanted.size(), 99)}, 2, wanted);
+}
