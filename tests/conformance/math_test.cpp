@@ -66,9 +66,9 @@ constexpr Row kPow[] = {{-2, 3, -8}, {-2, 2, 4}, {-2, 0.5f, kN}, {-1.5f, 1, -1.5
                         {1, kNan, 1}, {-1, kInf, 1}, {2, kInf, kI}, {0.5f, kInf, 0}, {-kInf, 3, -kI}, {-0.0f, 3, -0.0}, {0, -1, kI}, {2, 128, kI}, {2, -149, 1.4012984643248171e-45}, {2, -200, 0}};
 constexpr Row kExp[] = {{.x = 0, .exact = 1}, {.x = 1, .exact = 2.718281828459045}, {.x = -1, .exact = 0.36787944117144233}, {.x = 1000, .exact = kI}, {.x = -1000, .exact = 0}, {.x = kInf, .exact = kI},
                         {.x = -kInf, .exact = 0}, {.x = kNan, .exact = kN}};
-constexpr Row kLog[] = {{.x = 1, .exact = 0}, {.x = 2.71828175f, .exact = 0.9999999695, }, {.x = 0, .exact = -kI}, {.x = -1, .exact = kN}, {.x = kInf, .exact = kI}, {.x = 0x1p-149f, .exact = -103.27892990343185}, {.x = 10, .exact = 2.302585092994046}};
+constexpr Row kLog[] = {{.x = 1, .exact = 0}, {.x = 2.71828175f, .exact = 0.99999996963214}, {.x = 0, .exact = -kI}, {.x = -1, .exact = kN}, {.x = kInf, .exact = kI}, {.x = 0x1p-149f, .exact = -103.27892990343185}, {.x = 10, .exact = 2.302585092994046}};
 constexpr Row kRsqrt[] = {{.x = 4, .exact = 0.5}, {.x = 0.25f, .exact = 2}, {.x = 2, .exact = 0.7071067811865476}, {.x = 0, .exact = kI}, {.x = -0.0f, .exact = -kI}, {.x = -1, .exact = kN}, {.x = kInf, .exact = 0},
-                          {.x = 0x1p-149f, .exact = 2.6713744560351966e22}};
+                          {.x = 0x1p-149f, .exact = 2.671373890628154e22}};
 // 1 / (1 + exp(-x)).
 constexpr Row kLogistic[] = {{.x = 1000, .exact = 1}, {.x = -1000, .exact = 0}, {.x = 0, .exact = 0.5}, {.x = 1, .exact = 0.7310585786300049}};
 
