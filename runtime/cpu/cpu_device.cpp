@@ -56,7 +56,9 @@ void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch&
       program.entry()(task.params, &grid, first, last, memory);
       return;
     }
-    case Task::Kind::Copy: std::memcpy(static_cast<std::byte*>(task.to) + from, static_cast<const std::byte*>(task.from) + from, size); return;
+    case Task::Kind::Copy:
+      std::memcpy(static_cast<std::byte*>(task.to) + from, static_cast<const std::byte*>(task.from) + from, size);
+      return;
     case Task::Kind::Upload: std::memcpy(static_cast<std::byte*>(task.to) + from, task.staging.get() + from, size); return;
     case Task::Kind::Zero: std::memset(static_cast<std::byte*>(task.to) + from, 0, size); return;
     case Task::Kind::Host: return;

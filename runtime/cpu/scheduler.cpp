@@ -16,7 +16,7 @@ namespace kiln::rt {
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{16} << 20;  // local arrays of 32 lanes live on it; committed only as far as used
-constexpr unsigned kSpins = 1000;                            // some ten microseconds
+constexpr unsigned kSpins = 1000;                           // some ten microseconds
 constexpr unsigned kChunksPerWorker = 8;
 constexpr unsigned kDefaultMxcsr = 0x1f80;  // round to nearest, subnormals kept, no traps
 
@@ -42,7 +42,8 @@ Result<std::unique_ptr<Scheduler>> Scheduler::start(unsigned workers, RunBlocks 
   }
   pthread_attr_destroy(&attributes);
   // Fewer threads than asked for still run everything; none cannot.
-  if (self->threads_.empty()) return Error(ErrorCode::Generic, std::string("the CPU device could not start a thread: ") + std::strerror(failed));
+  if (self->threads_.empty())
+    return Error(ErrorCode::Generic, std::string("the CPU device could not start a thread: ") + std::strerror(failed));
   return self;
 }
 
@@ -273,7 +274,8 @@ CpuTask* Scheduler::next_ready(std::unique_lock<std::mutex>& lock) {
     if (stop_.load(std::memory_order_relaxed)) return nullptr;
     ++spinning_;
     lock.unlock();
-    for (unsigned i = 0; i < kSpins && ready_.load(std::memory_order_relaxed) == 0 && !stop_.load(std::memory_order_relaxed); ++i) _mm_pause();
+    for (unsigned i = 0; i < kSpins && ready_.load(std::memory_order_relaxed) == 0 && !stop_.load(std::memory_order_relaxed); ++i)
+      _mm_pause();
     lock.lock();
     --spinning_;
     if (ready_first_ != nullptr || stop_.load(std::memory_order_relaxed)) continue;

@@ -80,14 +80,14 @@ class Scheduler {
   Storage* take_garbage();
 
   const RunBlocks run_;
-  CpuTask* tasks_ = nullptr;   // kTasks, made as they are first needed in memory mapped for all
-  mutable std::mutex mutex_;   // guards all that is not atomic
+  CpuTask* tasks_ = nullptr;  // kTasks, made as they are first needed in memory mapped for all
+  mutable std::mutex mutex_;  // guards all that is not atomic
   std::condition_variable work_, over_, room_;
   Queue queues_[kQueues];
   CpuTask *free_ = nullptr, *ready_first_ = nullptr, *ready_last_ = nullptr;
   std::size_t made_ = 0;
-  std::uint32_t blocked_ = 0;              // queues whose head waits
-  std::atomic<std::uint32_t> ready_{0};    // length of the ready list
+  std::uint32_t blocked_ = 0;            // queues whose head waits
+  std::atomic<std::uint32_t> ready_{0};  // length of the ready list
   std::uint32_t sleeping_ = 0, spinning_ = 0, waiting_ = 0, wanting_ = 0;
   Storage* garbage_ = nullptr;
   std::atomic<bool> stop_{false};

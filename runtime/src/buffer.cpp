@@ -5,7 +5,8 @@
 namespace kiln::rt {
 namespace {
 
-Error refused(ErrorCode code, const char* rule, std::string message, std::optional<std::uint64_t> requested = {}, std::optional<std::uint64_t> limit = {}) {
+Error refused(ErrorCode code, const char* rule, std::string message, std::optional<std::uint64_t> requested = {},
+              std::optional<std::uint64_t> limit = {}) {
   Error::Data data;
   data.code = code;
   data.rule = rule;
@@ -29,7 +30,9 @@ Result<std::uint64_t> buffer_elements(const std::uint64_t* extents, unsigned ran
   if (zero) return 0;
   if (fits) fits = !__builtin_mul_overflow(elements, element_bytes, &bytes);
   if (!fits) {
-    return refused(ErrorCode::BufferTooBig, "BufferTooBig", "a buffer of " + text + " elements of " + std::to_string(element_bytes) + " bytes has more bytes than 64 bits can count");
+    return refused(
+        ErrorCode::BufferTooBig, "BufferTooBig",
+        "a buffer of " + text + " elements of " + std::to_string(element_bytes) + " bytes has more bytes than 64 bits can count");
   }
   return elements;
 }
@@ -37,13 +40,15 @@ Result<std::uint64_t> buffer_elements(const std::uint64_t* extents, unsigned ran
 Result<void> buffer_size_matches(std::uint64_t elements, std::uint64_t given) {
   if (elements == given) return {};
   return refused(ErrorCode::Validation, "BufferSize",
-                 "the buffer holds " + std::to_string(elements) + " elements, and " + std::to_string(given) + " were given", given, elements);
+                 "the buffer holds " + std::to_string(elements) + " elements, and " + std::to_string(given) + " were given", given,
+                 elements);
 }
 
 void require_view(std::uint64_t elements, std::uint64_t wanted) {
   if (elements == wanted) return;
   throw Exception(refused(ErrorCode::Validation, "ViewSize",
-                          "a view must have as many elements as its buffer: " + std::to_string(wanted) + " were asked for, and it holds " + std::to_string(elements),
+                          "a view must have as many elements as its buffer: " + std::to_string(wanted) + " were asked for, and it holds " +
+                              std::to_string(elements),
                           wanted, elements));
 }
 

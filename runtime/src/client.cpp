@@ -32,7 +32,9 @@ Error unusable(const char* rule, std::string message) {
   return Error(std::move(data));
 }
 
-bool is_number(const std::string& text) { return !text.empty() && text.size() <= 4 && text.find_first_not_of("0123456789") == std::string::npos; }
+bool is_number(const std::string& text) {
+  return !text.empty() && text.size() <= 4 && text.find_first_not_of("0123456789") == std::string::npos;
+}
 
 }  // namespace
 
@@ -83,9 +85,13 @@ std::uint64_t thread_stream_id() {
 }
 
 Result<Memory> allocate(const Client& client, std::uint64_t bytes) { return client.server().allocate(bytes); }
-Result<void> write(const Stream& stream, const Binding& to, const void* from) { return stream.client().server().write(stream.id(), to, from); }
+Result<void> write(const Stream& stream, const Binding& to, const void* from) {
+  return stream.client().server().write(stream.id(), to, from);
+}
 Result<void> fill_zero(const Stream& stream, const Binding& to) { return stream.client().server().fill_zero(stream.id(), to); }
-Result<void> copy(const Stream& stream, const Binding& to, const Binding& from) { return stream.client().server().copy(stream.id(), to, from); }
+Result<void> copy(const Stream& stream, const Binding& to, const Binding& from) {
+  return stream.client().server().copy(stream.id(), to, from);
+}
 Result<void> read(const Stream& stream, const Binding& from, void* to) { return stream.client().server().read(stream.id(), from, to); }
 Result<void> check(const Client& client, std::span<const Binding> ranges) { return client.server().check(ranges); }
 Result<void> sync(const Client& client, std::span<const Binding> ranges) { return client.server().sync(ranges); }

@@ -29,11 +29,13 @@ std::string field(const char* text, std::size_t capacity) { return std::string(t
 std::string mismatch(const CodegenIdentity& theirs) {
   const CodegenIdentity& ours = expected_codegen_identity();
   if (theirs.interface_version != ours.interface_version) {
-    return "it speaks interface version " + std::to_string(theirs.interface_version) + ", this runtime speaks " + std::to_string(ours.interface_version);
+    return "it speaks interface version " + std::to_string(theirs.interface_version) + ", this runtime speaks " +
+           std::to_string(ours.interface_version);
   }
   const std::string id = field(theirs.build_id, sizeof theirs.build_id), own = field(ours.build_id, sizeof ours.build_id);
   if (id != own) return "its build id is " + id + ", this runtime expects " + own + "; build both from the same sources";
-  const std::string llvm = field(theirs.llvm_version, sizeof theirs.llvm_version), own_llvm = field(ours.llvm_version, sizeof ours.llvm_version);
+  const std::string llvm = field(theirs.llvm_version, sizeof theirs.llvm_version),
+                    own_llvm = field(ours.llvm_version, sizeof ours.llvm_version);
   if (llvm != own_llvm) return "it was built with LLVM " + llvm + ", this runtime expects " + own_llvm;
   return {};
 }

@@ -1,4 +1,5 @@
-// What a device supplies to the server: storage, programs, and queues of tasks with events. Claims, logs, validation and caching are not its business.
+// What a device supplies to the server: storage, programs, and queues of tasks with events. Claims, logs, validation and caching are not
+// its business.
 #pragma once
 #include <array>
 #include <bit>

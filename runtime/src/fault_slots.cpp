@@ -6,7 +6,9 @@
 namespace kiln::rt {
 namespace {
 
-std::string text(const std::uint32_t (&d)[3]) { return "(" + std::to_string(d[0]) + ", " + std::to_string(d[1]) + ", " + std::to_string(d[2]) + ")"; }
+std::string text(const std::uint32_t (&d)[3]) {
+  return "(" + std::to_string(d[0]) + ", " + std::to_string(d[1]) + ", " + std::to_string(d[2]) + ")";
+}
 
 Error out_of_bounds(const ir::FaultRecord& record, const Program& program) {
   Error::Data data;
@@ -28,8 +30,9 @@ Error out_of_bounds(const ir::FaultRecord& record, const Program& program) {
     fault.memory = fault.operation = fault.place = "?";
   }
   const std::string index = fault.index_signed ? std::to_string(static_cast<std::int64_t>(fault.index)) : std::to_string(fault.index);
-  data.message = "out of range: " + fault.operation + " of '" + fault.memory + "' at index " + index + " of dimension " + std::to_string(fault.dimension) +
-                 ", whose extent is " + std::to_string(fault.extent) + ", by thread " + text(record.thread) + " of block " + text(record.block);
+  data.message = "out of range: " + fault.operation + " of '" + fault.memory + "' at index " + index + " of dimension " +
+                 std::to_string(fault.dimension) + ", whose extent is " + std::to_string(fault.extent) + ", by thread " +
+                 text(record.thread) + " of block " + text(record.block);
   data.place = fault.place;
   data.limit = fault.extent;
   data.bounds = std::move(fault);
@@ -40,7 +43,8 @@ Error no_scratch(const ir::FaultRecord& record, const Program& program) {
   Error::Data data;
   data.code = ErrorCode::LaunchOutOfMemory;
   data.kernel = *program.name;
-  data.message = "the device has no memory for the " + std::to_string(record.index) + " bytes of shared memory and carried values of a block";
+  data.message =
+      "the device has no memory for the " + std::to_string(record.index) + " bytes of shared memory and carried values of a block";
   data.requested = record.index;
   return Error(std::move(data));
 }

@@ -31,7 +31,9 @@ LaunchConfig for_num_elems(Extent32 n) {
 }
 
 LaunchConfig cover(Cover items, Dim3 block) {
-  const auto blocks = [](Extent32 n, std::uint32_t b) { return b == 0 ? n.value : ceil_div(n.value, b); };  // a block of 0 is refused at launch
+  const auto blocks = [](Extent32 n, std::uint32_t b) {
+    return b == 0 ? n.value : ceil_div(n.value, b);
+  };  // a block of 0 is refused at launch
   LaunchConfig config;
   config.block = block;
   config.grid = Dim3(blocks(items.cols, block.x), blocks(items.rows, block.y), blocks(items.planes, block.z));

@@ -16,7 +16,8 @@ struct Violation {
   const LaunchFacts& facts;
   ErrorCode code = ErrorCode::Validation;
 
-  Error operator()(const char* rule, std::string message, std::optional<std::uint64_t> requested = {}, std::optional<std::uint64_t> limit = {}) const {
+  Error operator()(const char* rule, std::string message, std::optional<std::uint64_t> requested = {},
+                   std::optional<std::uint64_t> limit = {}) const {
     Error::Data data;
     data.code = code;
     data.rule = rule;
@@ -31,10 +32,13 @@ struct Violation {
 bool multiply(std::uint64_t a, std::uint64_t b, std::uint64_t& out) { return !__builtin_mul_overflow(a, b, &out); }
 bool product(const Dim3& d, std::uint64_t& out) { return multiply(std::uint64_t{d.x} * d.y, d.z, out); }
 
-std::string argument(const LaunchFacts& facts, std::size_t i) { return "argument " + std::to_string(i) + " ('" + facts.params[i].name + "')"; }
+std::string argument(const LaunchFacts& facts, std::size_t i) {
+  return "argument " + std::to_string(i) + " ('" + facts.params[i].name + "')";
+}
 
 std::string kind(bool is_buffer, ir::Type type, unsigned rank) {
-  return is_buffer ? "a buffer of " + std::string(ir::name(type)) + " of rank " + std::to_string(rank) : "a scalar " + std::string(ir::name(type));
+  return is_buffer ? "a buffer of " + std::string(ir::name(type)) + " of rank " + std::to_string(rank)
+                   : "a scalar " + std::string(ir::name(type));
 }
 
 // One past the last element that a strided view reaches, relative to its first; false on overflow. No extent is 0.
@@ -71,7 +75,8 @@ ByteRange byte_hull(const LaunchArg& arg, const ParamFacts& param) {
 std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<const LaunchArg> args) {
   const Violation violation{facts};
   if (args.size() != facts.params.size()) {
-    return violation("ArgumentCount", "the kernel takes " + std::to_string(facts.params.size()) + " arguments and was given " + std::to_string(args.size()),
+    return violation("ArgumentCount",
+                     "the kernel takes " + std::to_string(facts.params.size()) + " arguments and was given " + std::to_string(args.size()),
                      args.size(), facts.params.size());
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
@@ -85,7 +90,8 @@ std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<cons
     if (arg.type != param.type) return wrong("ArgumentType");
     if (!param.is_buffer) continue;
     if (arg.rank != param.rank) return wrong("ArgumentRank");
-    const std::uint64_t size = ir::byte_size(param.type), room = arg.binding.range.empty() ? 0 : arg.binding.range.end - arg.binding.range.begin;
+    const std::uint64_t size = ir::byte_size(param.type),
+                        room = arg.binding.range.empty() ? 0 : arg.binding.range.end - arg.binding.range.begin;
     const std::optional<std::uint64_t> n = element_count(arg, param.rank);
     std::uint64_t elements = n.value_or(0), bytes = 0;
     bool fits = n.has_value();
@@ -97,7 +103,8 @@ std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<cons
     }
     if (bytes != 0 && arg.binding.range.begin % size != 0) {
       return violation("ArgumentAlignment", argument(facts, i) + " starts at byte " + std::to_string(arg.binding.range.begin) +
-                                                " of its memory, which is no multiple of the " + std::to_string(size) + " bytes of its elements");
+                                                " of its memory, which is no multiple of the " + std::to_string(size) +
+                                                " bytes of its elements");
     }
   }
   return std::nullopt;
@@ -116,7 +123,8 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
     return -1;
   };
   if (const int axis = zero(config.block); axis >= 0) {
-    return violation("ZeroDimension", std::string("the block has no threads: its ") + kAxis[static_cast<unsigned>(axis)] + " is 0 in " + text(config.block));
+    return violation("ZeroDimension",
+                     std::string("the block has no threads: its ") + kAxis[static_cast<unsigned>(axis)] + " is 0 in " + text(config.block));
   }
   if (!product(config.block, threads)) {
     return violation("DimensionProductOverflow", "the block " + text(config.block) + " has more threads than 64 bits can count");
@@ -125,24 +133,27 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
     const std::uint64_t positions = std::uint64_t{config.grid[a]} * config.block[a];
     if (facts.global_id32[static_cast<unsigned>(a)] && positions > kU32Range) {
       return violation("CoordinateRangeExceedsU32",
-                       std::string("the kernel counts positions of axis ") + kAxis[static_cast<unsigned>(a)] + " in 32 bits (global_id), and a grid of " +
-                           std::to_string(config.grid[a]) + " blocks of " + std::to_string(config.block[a]) + " threads has " +
-                           std::to_string(positions) + "; use global_id64 or fewer blocks",
+                       std::string("the kernel counts positions of axis ") + kAxis[static_cast<unsigned>(a)] +
+                           " in 32 bits (global_id), and a grid of " + std::to_string(config.grid[a]) + " blocks of " +
+                           std::to_string(config.block[a]) + " threads has " + std::to_string(positions) +
+                           "; use global_id64 or fewer blocks",
                        positions, kU32Range);
     }
   }
   const std::array<std::uint32_t, 3> block{config.block.x, config.block.y, config.block.z};
   if (facts.block_size[0] != 0 && facts.block_size != block) {
-    return violation("BlockShapeMismatch", "the kernel declares blocks of " + text(facts.block_size) + " threads and was launched with " + text(config.block));
+    return violation("BlockShapeMismatch",
+                     "the kernel declares blocks of " + text(facts.block_size) + " threads and was launched with " + text(config.block));
   }
   if (facts.max_threads != 0 && threads > facts.max_threads) {
     return violation("BlockThreadsExceedContract",
-                     "the kernel declares at most " + std::to_string(facts.max_threads) + " threads a block, and " + text(config.block) + " has " +
-                         std::to_string(threads),
+                     "the kernel declares at most " + std::to_string(facts.max_threads) + " threads a block, and " + text(config.block) +
+                         " has " + std::to_string(threads),
                      threads, facts.max_threads);
   }
   if (const int axis = zero(config.cluster); axis >= 0) {
-    return violation("ZeroDimension", std::string("the cluster has no blocks: its ") + kAxis[static_cast<unsigned>(axis)] + " is 0 in " + text(config.cluster));
+    return violation("ZeroDimension", std::string("the cluster has no blocks: its ") + kAxis[static_cast<unsigned>(axis)] + " is 0 in " +
+                                          text(config.cluster));
   }
   for (int a = 0; a < 3; ++a) {
     if (config.grid[a] % config.cluster[a] != 0) {
@@ -156,8 +167,8 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
     for (int a = 0; a < 3; ++a) {
       if (d[a] <= max[a]) continue;
       return refusal("DeviceDimensionExceeded",
-                     std::string("the ") + what + "'s " + kAxis[static_cast<unsigned>(a)] + " is " + std::to_string(d[a]) + ", and " + device.name +
-                         " takes at most " + std::to_string(max[a]),
+                     std::string("the ") + what + "'s " + kAxis[static_cast<unsigned>(a)] + " is " + std::to_string(d[a]) + ", and " +
+                         device.name + " takes at most " + std::to_string(max[a]),
                      d[a], max[a]);
     }
     return std::nullopt;
@@ -166,25 +177,31 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
   if (auto error = beyond("block", config.block, device.max_block)) return error;
   if (threads > device.max_threads_per_block) {
     return refusal("DeviceThreadsPerBlockExceeded",
-                   "the block " + text(config.block) + " has " + std::to_string(threads) + " threads, and " + device.name + " takes at most " +
-                       std::to_string(device.max_threads_per_block),
+                   "the block " + text(config.block) + " has " + std::to_string(threads) + " threads, and " + device.name +
+                       " takes at most " + std::to_string(device.max_threads_per_block),
                    threads, device.max_threads_per_block);
   }
   const std::uint64_t total = (facts.static_shared + 15) / 16 * 16 + config.shared_bytes;
-  const auto sum = [&] { return std::to_string(facts.static_shared) + " bytes of static and " + std::to_string(config.shared_bytes) + " of dynamic shared memory"; };
+  const auto sum = [&] {
+    return std::to_string(facts.static_shared) + " bytes of static and " + std::to_string(config.shared_bytes) +
+           " of dynamic shared memory";
+  };
   if (total > 0xffffffffu) return refusal("SharedMemoryTotalOverflow", sum() + " are more than 32 bits can count", total, 0xffffffffu);
   if (facts.static_shared > device.max_static_shared) {
     return refusal("DeviceSharedMemoryExceeded",
-                   "the kernel declares " + std::to_string(facts.static_shared) + " bytes of static shared memory, and a block has at most " +
-                       std::to_string(device.max_static_shared) + "; use dynamic shared memory",
+                   "the kernel declares " + std::to_string(facts.static_shared) +
+                       " bytes of static shared memory, and a block has at most " + std::to_string(device.max_static_shared) +
+                       "; use dynamic shared memory",
                    facts.static_shared, device.max_static_shared);
   }
   if (total > device.max_dynamic_shared) {
-    return refusal("DeviceSharedMemoryExceeded", sum() + " are more than the " + std::to_string(device.max_dynamic_shared) + " a block of " + device.name + " has",
-                   total, device.max_dynamic_shared);
+    return refusal("DeviceSharedMemoryExceeded",
+                   sum() + " are more than the " + std::to_string(device.max_dynamic_shared) + " a block of " + device.name + " has", total,
+                   device.max_dynamic_shared);
   }
   if (config.cluster != Dim3(1, 1, 1) && device.kind == "cpu") {
-    return refusal("ClusterLaunchUnsupported", "clusters of " + text(config.cluster) + " blocks were asked for, and " + device.name + " has none");
+    return refusal("ClusterLaunchUnsupported",
+                   "clusters of " + text(config.cluster) + " blocks were asked for, and " + device.name + " has none");
   }
   return std::nullopt;
 }
@@ -225,11 +242,11 @@ std::optional<Error> validate_aliasing(const LaunchFacts& facts, std::span<const
       if (!facts.params[b].is_buffer || args[b].binding.memory != args[a].binding.memory || (!written(a) && !written(b))) continue;
       const ByteRange y = byte_hull(args[b], facts.params[b]);
       if (x.empty() || y.empty() || x.end <= y.begin || y.end <= x.begin || in_place(a, b)) continue;
-      return Violation{facts}("AliasingArguments",
-                              argument(facts, a) + " and " + argument(facts, b) + " share memory (bytes " + std::to_string(x.begin) + " to " +
-                                  std::to_string(x.end) + " and " + std::to_string(y.begin) + " to " + std::to_string(y.end) + "), and '" +
-                                  facts.params[written(a) ? a : b].name +
-                                  "' is written; give them separate buffers, or declare in_place in the kernel");
+      return Violation{facts}("AliasingArguments", argument(facts, a) + " and " + argument(facts, b) + " share memory (bytes " +
+                                                       std::to_string(x.begin) + " to " + std::to_string(x.end) + " and " +
+                                                       std::to_string(y.begin) + " to " + std::to_string(y.end) + "), and '" +
+                                                       facts.params[written(a) ? a : b].name +
+                                                       "' is written; give them separate buffers, or declare in_place in the kernel");
     }
   }
   return std::nullopt;

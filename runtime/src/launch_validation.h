@@ -9,20 +9,21 @@
 
 namespace kiln::rt {
 
-// Number, kind, type and rank of the arguments, and that a buffer's extents fit its bytes. Rules: ArgumentCount, ArgumentKind, ArgumentType,
-// ArgumentRank, ArgumentExtents, ArgumentAlignment. O(arguments).
+// Number, kind, type and rank of the arguments, and that a buffer's extents fit its bytes. Rules: ArgumentCount, ArgumentKind,
+// ArgumentType, ArgumentRank, ArgumentExtents, ArgumentAlignment. O(arguments).
 std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<const LaunchArg> args);
 
-// Grid, block, cluster and shared memory against the kernel and the device, in the order of the table of launch validation; a grid axis of 0 is fine.
-// Rules: DimensionProductOverflow, ZeroDimension, CoordinateRangeExceedsU32, BlockShapeMismatch, BlockThreadsExceedContract, ClusterDoesNotDivideGrid;
-// and, as TooManyResources (another program or device may do): DeviceDimensionExceeded, DeviceThreadsPerBlockExceeded, SharedMemoryTotalOverflow,
-// DeviceSharedMemoryExceeded, ClusterLaunchUnsupported.
+// Grid, block, cluster and shared memory against the kernel and the device, in the order of the table of launch validation; a grid axis of
+// 0 is fine. Rules: DimensionProductOverflow, ZeroDimension, CoordinateRangeExceedsU32, BlockShapeMismatch, BlockThreadsExceedContract,
+// ClusterDoesNotDivideGrid; and, as TooManyResources (another program or device may do): DeviceDimensionExceeded,
+// DeviceThreadsPerBlockExceeded, SharedMemoryTotalOverflow, DeviceSharedMemoryExceeded, ClusterLaunchUnsupported.
 std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfig& config, const DeviceProperties& device);
 
 // Extents that the kernel reads as 32 bit. Rules: ExtentExceedsU32, SizeExceedsU32.
 std::optional<Error> validate_extents(const LaunchFacts& facts, std::span<const LaunchArg> args);
 
-// An Out or InOut whose bytes (from the first to the last it can reach) overlap those of another argument, unless declared in_place. Rule: AliasingArguments.
+// An Out or InOut whose bytes (from the first to the last it can reach) overlap those of another argument, unless declared in_place. Rule:
+// AliasingArguments.
 std::optional<Error> validate_aliasing(const LaunchFacts& facts, std::span<const LaunchArg> args);
 
 // The bytes of its allocation that a buffer argument can reach. Empty when it has no elements.

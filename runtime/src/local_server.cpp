@@ -216,7 +216,8 @@ Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* 
     confirm();
     Result<void> verdict = store_.ensure_written({&range, 1});
     if (verdict.has_value()) verdict = before;
-    // When a failure was found since, a write that was enqueued later may have ended its claim, while these bytes are from before that write.
+    // When a failure was found since, a write that was enqueued later may have ended its claim, while these bytes are from before that
+    // write.
     const bool sure = !verdict.has_value() || failures == failure_count_.value();
     if (verdict.has_value() && sure) std::memcpy(to, address(from), size(from));
     device_->finish_host(task);
@@ -289,8 +290,10 @@ Result<void> LocalServer::validate(const LaunchPlan& plan, const LaunchRequest& 
     if (!request.args[i].is_buffer) continue;
     const Binding& binding = request.args[i].binding;
     const bool fine = binding.memory == nullptr ? binding.range.empty()
-                                                : binding.memory->server.get() == this && (binding.range.empty() || binding.range.end <= binding.memory->storage->bytes);
-    if (!fine) return usable(binding, ("argument " + std::to_string(i) + " ('" + plan.facts.params[i].name + "')").c_str(), plan.facts.kernel);
+                                                : binding.memory->server.get() == this &&
+                                                      (binding.range.empty() || binding.range.end <= binding.memory->storage->bytes);
+    if (!fine)
+      return usable(binding, ("argument " + std::to_string(i) + " ('" + plan.facts.params[i].name + "')").c_str(), plan.facts.kernel);
   }
   if (auto error = validate_config(plan.facts, request.config, properties())) return *error;
   const Dim3& grid = request.config.grid;

@@ -17,7 +17,8 @@
 
 namespace kiln::rt {
 
-// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots and the device. None is held over a wait, a compilation or a copy.
+// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots and the device. None is held over a wait, a
+// compilation or a copy.
 class LocalServer final : public Server {
  public:
   LocalServer(std::unique_ptr<Device> device, Compiler* compiler);
@@ -70,8 +71,8 @@ class LocalServer final : public Server {
   FaultSlots slots_;
   std::atomic<std::uint64_t> next_memory_{1};
 
-  std::mutex enqueue_;             // guards what follows and the events of all allocations: the one order of enqueueing
-  IoSets sets_;                    // reused, so that launches allocate nothing
+  std::mutex enqueue_;  // guards what follows and the events of all allocations: the one order of enqueueing
+  IoSets sets_;         // reused, so that launches allocate nothing
   std::vector<BufferUse> uses_;
   std::uint32_t since_confirm_ = 0;
 };

@@ -24,9 +24,10 @@ struct Import {
   std::uint64_t address;
 };
 // All that an object may ask for: the calls that LLVM makes by itself.
-const Import kImports[] = {{"memcpy", reinterpret_cast<std::uint64_t>(static_cast<void* (*)(void*, const void*, std::size_t)>(&std::memcpy))},
-                           {"memmove", reinterpret_cast<std::uint64_t>(static_cast<void* (*)(void*, const void*, std::size_t)>(&std::memmove))},
-                           {"memset", reinterpret_cast<std::uint64_t>(static_cast<void* (*)(void*, int, std::size_t)>(&std::memset))}};
+const Import kImports[] = {
+    {"memcpy", reinterpret_cast<std::uint64_t>(static_cast<void* (*)(void*, const void*, std::size_t)>(&std::memcpy))},
+    {"memmove", reinterpret_cast<std::uint64_t>(static_cast<void* (*)(void*, const void*, std::size_t)>(&std::memmove))},
+    {"memset", reinterpret_cast<std::uint64_t>(static_cast<void* (*)(void*, int, std::size_t)>(&std::memset))}};
 
 // Thrown inside this file only; load() turns it into an error.
 struct Bad {
@@ -69,7 +70,8 @@ class ObjectLinker {
     copy();
     for (std::size_t s = 0; s < sections_.size(); ++s) {
       if (sections_[s].header.sh_type == SHT_RELA) relocate(s);
-      if (sections_[s].header.sh_type == SHT_REL && loaded(sections_[s].header.sh_info)) bad("relocations without addends are not of this machine");
+      if (sections_[s].header.sh_type == SHT_REL && loaded(sections_[s].header.sh_info))
+        bad("relocations without addends are not of this machine");
     }
     loaded_->entry_ = reinterpret_cast<const void*>(find_entry(symbol));
     protect();
@@ -130,7 +132,8 @@ class ObjectLinker {
     if (symtab_ == nullptr) bad("it has no symbol table");
   }
 
-  // Text first, then on pages of their own constants, tables of addresses (GOT) and stubs. Unwind tables are not loaded: nothing unwinds through a kernel.
+  // Text first, then on pages of their own constants, tables of addresses (GOT) and stubs. Unwind tables are not loaded: nothing unwinds
+  // through a kernel.
   void place() {
     const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     std::uint64_t at = 0;
@@ -140,10 +143,13 @@ class ObjectLinker {
         if (s.header.sh_type == SHT_NOTE || s.header.sh_type == SHT_X86_64_UNWIND || s.name == ".eh_frame") continue;
         if (((s.header.sh_flags & SHF_EXECINSTR) != 0) != executable) continue;
         if ((s.header.sh_flags & SHF_TLS) != 0) bad("section " + std::string(s.name) + " is thread-local data");
-        if (s.header.sh_type != SHT_PROGBITS) bad("section " + std::string(s.name) + " has type " + std::to_string(s.header.sh_type) + ", which a kernel object may not have");
-        if ((s.header.sh_flags & SHF_WRITE) != 0 && !s.name.starts_with(".data.rel.ro")) bad("section " + std::string(s.name) + " is mutable data");
+        if (s.header.sh_type != SHT_PROGBITS)
+          bad("section " + std::string(s.name) + " has type " + std::to_string(s.header.sh_type) + ", which a kernel object may not have");
+        if ((s.header.sh_flags & SHF_WRITE) != 0 && !s.name.starts_with(".data.rel.ro"))
+          bad("section " + std::string(s.name) + " is mutable data");
         const std::uint64_t align = s.header.sh_addralign == 0 ? 1 : s.header.sh_addralign;
-        if ((align & (align - 1)) != 0 || align > page) bad("section " + std::string(s.name) + " asks for an alignment of " + std::to_string(align));
+        if ((align & (align - 1)) != 0 || align > page)
+          bad("section " + std::string(s.name) + " asks for an alignment of " + std::to_string(align));
         at = round_up(at, align);
         s.offset = at;
         s.placed = true;
@@ -182,7 +188,8 @@ class ObjectLinker {
   std::uint64_t address(std::uint64_t offset) const { return reinterpret_cast<std::uint64_t>(base_) + offset; }
 
   std::string symbol_name(const Elf64_Sym& symbol) const {
-    if (ELF64_ST_TYPE(symbol.st_info) == STT_SECTION && symbol.st_shndx < sections_.size()) return std::string(sections_[symbol.st_shndx].name);
+    if (ELF64_ST_TYPE(symbol.st_info) == STT_SECTION && symbol.st_shndx < sections_.size())
+      return std::string(sections_[symbol.st_shndx].name);
     return std::string(text_at(strings_, symbol.st_name));
   }
 
@@ -192,7 +199,8 @@ class ObjectLinker {
     if (index >= symbols_.size()) bad("a relocation names a symbol that is not there");
     const Elf64_Sym& symbol = symbols_[index].symbol;
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
-    if (type == STT_TLS || type == STT_GNU_IFUNC) bad("symbol '" + symbol_name(symbol) + "' is of a kind that a kernel object may not have");
+    if (type == STT_TLS || type == STT_GNU_IFUNC)
+      bad("symbol '" + symbol_name(symbol) + "' is of a kind that a kernel object may not have");
     if (symbol.st_shndx == SHN_UNDEF) {
       const std::string name = symbol_name(symbol);
       for (const Import& import : kImports) {
@@ -256,7 +264,8 @@ class ObjectLinker {
     const std::uint32_t type = ELF64_R_TYPE(rela.r_info), index = ELF64_R_SYM(rela.r_info);
     if (type == R_X86_64_NONE) return;
     const std::uint64_t size = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
-    if (rela.r_offset > target.header.sh_size || target.header.sh_size - rela.r_offset < size) bad("a relocation lies beyond section " + std::string(target.name));
+    if (rela.r_offset > target.header.sh_size || target.header.sh_size - rela.r_offset < size)
+      bad("a relocation lies beyond section " + std::string(target.name));
     bool imported = false;
     const std::uint64_t s = resolve(index, imported), addend = static_cast<std::uint64_t>(rela.r_addend);
     const std::uint64_t place = address(target.offset + rela.r_offset);
@@ -313,9 +322,7 @@ Result<std::shared_ptr<const LoadedObject>> LoadedObject::load(std::string_view 
   std::string why;
   try {
     return ObjectLinker(object).link(symbol);
-  } catch (const Bad& e) {
-    why = e.why;
-  } catch (const std::exception& e) {
+  } catch (const Bad& e) { why = e.why; } catch (const std::exception& e) {
     why = e.what();
   }
   Error::Data data;

@@ -12,9 +12,9 @@ namespace kiln::rt {
 // Code of one object in memory: text readable and executable, constants readable, nothing writable. Unmapped on destruction.
 class LoadedObject {
  public:
-  // Any bytes may be given: what is malformed, imports anything but memcpy, memmove and memset, carries mutable or thread-local data, or uses a
-  // relocation out of range is an error (CompileGeneric, rule "BadObject") and never a crash. `object` may be dropped after return. `symbol` must be a function
-  // of the object. Thread-safe. O(size).
+  // Any bytes may be given: what is malformed, imports anything but memcpy, memmove and memset, carries mutable or thread-local data, or
+  // uses a relocation out of range is an error (CompileGeneric, rule "BadObject") and never a crash. `object` may be dropped after return.
+  // `symbol` must be a function of the object. Thread-safe. O(size).
   static Result<std::shared_ptr<const LoadedObject>> load(std::string_view object, const std::string& symbol);
 
   ~LoadedObject();

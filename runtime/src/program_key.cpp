@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string_view>
 
-
 namespace kiln::rt {
 namespace {
 

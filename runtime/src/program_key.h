@@ -11,8 +11,8 @@ struct ProgramKey {
   CompileOptions options;
 };
 
-// Equal bytes if and only if the code generator of this build makes equal bytes for both: the key holds the build id, the LLVM version, the kernel's
-// text and every option. O(size of the text).
+// Equal bytes if and only if the code generator of this build makes equal bytes for both: the key holds the build id, the LLVM version, the
+// kernel's text and every option. O(size of the text).
 std::string serialise(const ProgramKey& key);
 
 }  // namespace kiln::rt

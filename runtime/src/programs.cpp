@@ -9,7 +9,9 @@ namespace {
 
 using Mode = ir::PrepareOptions::Mode;
 
-bool is_checked(const Variant& variant, Mode mode) { return mode == Mode::AsKernel ? variant.recorded().options.checked : mode == Mode::Checked; }
+bool is_checked(const Variant& variant, Mode mode) {
+  return mode == Mode::AsKernel ? variant.recorded().options.checked : mode == Mode::Checked;
+}
 
 Error compile_error(ErrorCode code, const std::string& kernel, std::string message, const char* rule = "") {
   Error::Data data;
@@ -75,7 +77,8 @@ std::shared_ptr<const Programs::Outcome> Programs::compiled(const ir::Prepared& 
   const ProgramKey key{ir::print(prepared.kernel), std::move(options)};
   const std::string serialised = serialise(key);
   // What those who wait get when this thread is torn away by an exception.
-  auto own = std::make_shared<Flight>(compile_error(ErrorCode::CompilePanicked, prepared.kernel.name, "compiling the kernel was abandoned"));
+  auto own =
+      std::make_shared<Flight>(compile_error(ErrorCode::CompilePanicked, prepared.kernel.name, "compiling the kernel was abandoned"));
   std::unique_lock lock(flight_mutex_);
   const auto [at, first] = flights_.try_emplace(serialised, own);
   const std::shared_ptr<Flight> flight = at->second;
@@ -122,7 +125,8 @@ Programs::Outcome Programs::compile(const ir::Prepared& prepared, const LaunchPl
 } catch (const std::exception& e) {
   return compile_error(ErrorCode::CompilePanicked, prepared.kernel.name, std::string("the code generator failed: ") + e.what());
 } catch (...) {
-  return compile_error(ErrorCode::CompilePanicked, prepared.kernel.name, "the code generator threw something that is no exception of the standard library");
+  return compile_error(ErrorCode::CompilePanicked, prepared.kernel.name,
+                       "the code generator threw something that is no exception of the standard library");
 }
 
 }  // namespace kiln::rt

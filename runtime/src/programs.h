@@ -53,9 +53,11 @@ class Programs {
   // Never fails: what is wrong with the kernel is in the plan. O(1) and without allocation after the first time.
   const LaunchPlan& plan(const Variant& variant, ir::PrepareOptions::Mode mode);
 
-  // The program for a block shape and the alignment of the arguments. Equal kernels share one; who asks for a program that is being compiled waits for it. A failure is
-  // kept and given again. `variant` and `mode` are those of the plan. O(1) and without allocation after the first time.
-  Result<const Program*> get(const LaunchPlan& plan, const Variant& variant, ir::PrepareOptions::Mode mode, const Dim3& block, bool aligned16);
+  // The program for a block shape and the alignment of the arguments. Equal kernels share one; who asks for a program that is being
+  // compiled waits for it. A failure is kept and given again. `variant` and `mode` are those of the plan. O(1) and without allocation after
+  // the first time.
+  Result<const Program*> get(const LaunchPlan& plan, const Variant& variant, ir::PrepareOptions::Mode mode, const Dim3& block,
+                             bool aligned16);
 
   std::uint64_t compilations() const { return compilations_.load(std::memory_order_relaxed); }
 
@@ -72,7 +74,7 @@ class Programs {
 
   Device& device_;
   Compiler* compiler_;
-  std::shared_mutex mutex_;  // plans and their entries
+  std::shared_mutex mutex_;                                               // plans and their entries
   std::unordered_map<std::uint64_t, std::unique_ptr<LaunchPlan>> plans_;  // by variant and mode
   std::mutex flight_mutex_;
   std::condition_variable landed_;

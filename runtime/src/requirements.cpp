@@ -15,7 +15,8 @@ std::string text(ir::Type type, std::uint64_t bits) {
   if (ir::is_signed(type)) return std::to_string(ir::sign_extend(type, bits));
   if (!ir::is_float(type)) return std::to_string(bits);
   char buffer[40];
-  const double v = type == ir::Type::F32 ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))) : std::bit_cast<double>(bits);
+  const double v =
+      type == ir::Type::F32 ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))) : std::bit_cast<double>(bits);
   std::snprintf(buffer, sizeof buffer, "%.9g", v);
   return buffer;
 }
@@ -64,7 +65,8 @@ class Requirements::Extractor {
         s.param = param_of_[op.index];
         break;
       default: {
-        if (!ir::is_pure(op.code) || ir::info(op.code).form == ir::Form::Query || op.operands.empty() || op.operands.size() > 3) return std::nullopt;
+        if (!ir::is_pure(op.code) || ir::info(op.code).form == ir::Form::Query || op.operands.empty() || op.operands.size() > 3)
+          return std::nullopt;
         for (const ir::ValueId operand : op.operands) {
           const auto number = step(operand);
           if (!number) return std::nullopt;
@@ -103,7 +105,8 @@ Result<Requirements> Requirements::of(const ir::Kernel& kernel) {
       data.rule = "RequirementNotEvaluable";
       data.kernel = kernel.name;
       data.place = relation.place;
-      data.message = "require(" + relation.text + ") depends on something that the host does not know at launch; use sizes, extents, scalars and constants";
+      data.message = "require(" + relation.text +
+                     ") depends on something that the host does not know at launch; use sizes, extents, scalars and constants";
       return Error(std::move(data));
     }
     relation.value = *value;
@@ -112,7 +115,8 @@ Result<Requirements> Requirements::of(const ir::Kernel& kernel) {
   return out;
 }
 
-std::uint64_t Requirements::value(const Step& step, const LaunchConfig& config, std::span<const LaunchArg> args, const std::uint64_t* values) const {
+std::uint64_t Requirements::value(const Step& step, const LaunchConfig& config, std::span<const LaunchArg> args,
+                                  const std::uint64_t* values) const {
   switch (step.code) {
     case ir::Opcode::Const: return step.imm;
     case ir::Opcode::Param: return args[step.param].bits & ir::value_mask(step.type);

@@ -18,8 +18,8 @@ class Requirements {
   // From a prepared kernel. An operation that the host cannot evaluate is an error (CompileValidation).
   static Result<Requirements> of(const ir::Kernel& kernel);
 
-  // The first requirement that does not hold, with its text and the values of both sides (rule SizeRequirementViolated). Arguments as validated.
-  // O(operations); allocates nothing when all hold.
+  // The first requirement that does not hold, with its text and the values of both sides (rule SizeRequirementViolated). Arguments as
+  // validated. O(operations); allocates nothing when all hold.
   std::optional<Error> check(const LaunchConfig& config, std::span<const LaunchArg> args) const;
 
  private:

@@ -36,7 +36,8 @@ namespace rt {
 
 class Device;
 
-// A server over a device. `compiler` null: the process's code generator, opened when something must be compiled; else it must outlive the server.
+// A server over a device. `compiler` null: the process's code generator, opened when something must be compiled; else it must outlive the
+// server.
 std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* compiler = nullptr);
 
 // A stream id that no other stream of the process has.

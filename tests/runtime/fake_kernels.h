@@ -1,5 +1,5 @@
-// Kernels whose code is a C++ function of the test: the real server, loader and CPU device run them, without a code generator. So a test can hold a
-// kernel back, look at it while it runs, and let it fault where it likes.
+// Kernels whose code is a C++ function of the test: the real server, loader and CPU device run them, without a code generator. So a test
+// can hold a kernel back, look at it while it runs, and let it fault where it likes.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,7 +24,8 @@ namespace kiln::test {
 inline std::string trampoline(const std::string& symbol, HostEntry target) {
   ObjectWriter w;
   const auto address = reinterpret_cast<std::uint64_t>(target);
-  w.text = std::string("\x48\xb8", 2) + std::string(reinterpret_cast<const char*>(&address), 8) + std::string("\xff\xe0", 2);  // mov rax, target; jmp rax
+  w.text = std::string("\x48\xb8", 2) + std::string(reinterpret_cast<const char*>(&address), 8) +
+           std::string("\xff\xe0", 2);  // mov rax, target; jmp rax
   w.symbols.push_back({symbol, kFunction, 1});
   return w.bytes();
 }
@@ -141,7 +142,8 @@ inline void gated_code(const void* params, const HostGrid* grid, std::uint64_t f
   fill_code(params, grid, first, last, scratch);
 }
 
-// The last block reports an access out of range, as a checked kernel does that writes one element too far. (Out<u32> y, Val<u32> v), checked.
+// The last block reports an access out of range, as a checked kernel does that writes one element too far. (Out<u32> y, Val<u32> v),
+// checked.
 inline void fault_code(const void* params, const HostGrid* grid, std::uint64_t first, std::uint64_t last, void* scratch) {
   fill_code(params, grid, first, last, scratch);
   if (last != grid->grid[0]) return;

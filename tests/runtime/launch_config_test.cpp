@@ -10,9 +10,8 @@ TEST_CASE("for_num_elems makes blocks of 256 threads and enough of them, without
   struct Row {
     std::uint32_t n, grid;
   };
-  const Row rows[] = {{0, 0},    {1, 1},    {255, 1},  {256, 1},           {257, 2},
-                      {512, 2},  {1000, 4}, {1024, 4}, {1025, 5},          {1000000, 3907},
-                      {0xffffffffu, 16777216}};
+  const Row rows[] = {
+      {0, 0}, {1, 1}, {255, 1}, {256, 1}, {257, 2}, {512, 2}, {1000, 4}, {1024, 4}, {1025, 5}, {1000000, 3907}, {0xffffffffu, 16777216}};
   for (const Row& row : rows) {
     CAPTURE(row.n);
     const LaunchConfig config = for_num_elems(row.n);

@@ -251,7 +251,7 @@ TEST_CASE("a late fault claims what queued launches made of its output, but not 
   REQUIRE(run(stream, s.fault, a.arg(), scalar(1)).has_value());  // A faults, but nobody knows yet
   REQUIRE(run(stream, s.copy, a.arg(), b.arg()).has_value());     // B is queued on its output
   REQUIRE(run(stream, s.copy, a.arg(), c.arg()).has_value());
-  REQUIRE(c.slice(0, 1).write(stream, {42}).has_value());         // written after A and B
+  REQUIRE(c.slice(0, 1).write(stream, {42}).has_value());  // written after A and B
   REQUIRE(run(stream, s.fill, d.arg(), scalar(6)).has_value());
   gate.open = true;
   refused(a);

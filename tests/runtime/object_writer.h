@@ -35,8 +35,8 @@ struct ObjectWriter {
   std::string bytes() const {
     std::string out(sizeof(Elf64_Ehdr), '\0'), names(1, '\0'), strings(1, '\0');
     std::vector<Elf64_Shdr> headers(1, Elf64_Shdr{});
-    const auto add = [&](const std::string& name, std::uint32_t kind, std::uint64_t flags, const std::string& content, std::uint32_t link, std::uint32_t info,
-                         std::uint64_t entry, std::uint64_t align) {
+    const auto add = [&](const std::string& name, std::uint32_t kind, std::uint64_t flags, const std::string& content, std::uint32_t link,
+                         std::uint32_t info, std::uint64_t entry, std::uint64_t align) {
       out.resize((out.size() + 15) / 16 * 16);
       Elf64_Shdr h{};
       h.sh_name = static_cast<Elf64_Word>(names.size());
@@ -62,13 +62,13 @@ struct ObjectWriter {
       sym.st_info = s.info, sym.st_shndx = s.section, sym.st_value = s.value;
       table.append(reinterpret_cast<const char*>(&sym), sizeof sym);
     }
-    add(".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, text, 0, 0, 0, text_align);                    // 1
-    add(rodata_name, SHT_PROGBITS, rodata_flags, rodata, 0, 0, 0, 8);                                    // 2
-    add(".symtab", SHT_SYMTAB, 0, table, 4, 1, sizeof(Elf64_Sym), 8);                                    // 3
-    add(".strtab", SHT_STRTAB, 0, strings, 0, 0, 0, 1);                                                  // 4
-    add(".rela.text", SHT_RELA, SHF_INFO_LINK, relocs(text_relocs), 3, 1, sizeof(Elf64_Rela), 8);        // 5
-    add(".rela.rodata", SHT_RELA, SHF_INFO_LINK, relocs(rodata_relocs), 3, 2, sizeof(Elf64_Rela), 8);    // 6
-    add(".shstrtab", SHT_STRTAB, 0, names + std::string(".shstrtab", 10), 0, 0, 0, 1);                   // 7
+    add(".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, text, 0, 0, 0, text_align);                  // 1
+    add(rodata_name, SHT_PROGBITS, rodata_flags, rodata, 0, 0, 0, 8);                                  // 2
+    add(".symtab", SHT_SYMTAB, 0, table, 4, 1, sizeof(Elf64_Sym), 8);                                  // 3
+    add(".strtab", SHT_STRTAB, 0, strings, 0, 0, 0, 1);                                                // 4
+    add(".rela.text", SHT_RELA, SHF_INFO_LINK, relocs(text_relocs), 3, 1, sizeof(Elf64_Rela), 8);      // 5
+    add(".rela.rodata", SHT_RELA, SHF_INFO_LINK, relocs(rodata_relocs), 3, 2, sizeof(Elf64_Rela), 8);  // 6
+    add(".shstrtab", SHT_STRTAB, 0, names + std::string(".shstrtab", 10), 0, 0, 0, 1);                 // 7
     headers.back().sh_size = names.size();
     out.resize((out.size() + 15) / 16 * 16);
     Elf64_Ehdr e{};

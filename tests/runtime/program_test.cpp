@@ -1,5 +1,3 @@
-#include "src/programs.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "runtime/fake_kernels.h"
+#include "src/programs.h"
 #include "support/allocations.h"
 
 using namespace kiln;

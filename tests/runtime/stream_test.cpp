@@ -76,7 +76,8 @@ TEST_CASE("a buffer used on several streams orders them: read after write, write
 
 TEST_CASE("a write waits for the kernels that still read, and they see what was there before") {
   FakeServer s;
-  // gated_copy(In x, Out y, u32, gate) would need code of its own: a reader that is held back is a gated kernel whose next task in the stream reads x.
+  // gated_copy(In x, Out y, u32, gate) would need code of its own: a reader that is held back is a gated kernel whose next task in the
+  // stream reads x.
   Gate gate;
   Buffer<u32> x = s.buffer({4}), y = s.buffer({0}), z = s.buffer({0});
   const Stream a = s.client.stream(), b = s.client.stream();

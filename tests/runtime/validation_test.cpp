@@ -1,5 +1,3 @@
-#include "src/launch_validation.h"
-
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -8,6 +6,7 @@
 
 #include "kiln/ir/builder.h"
 #include "src/allocation.h"
+#include "src/launch_validation.h"
 #include "src/requirements.h"
 
 using namespace kiln;
@@ -52,7 +51,8 @@ struct Invented : Server {  // a server that is only an owner of memory
   std::uint64_t next = 0;
 };
 
-LaunchArg buffer_arg(const Memory& memory, std::uint64_t begin, std::vector<std::uint64_t> extents, std::vector<std::uint64_t> strides = {}) {
+LaunchArg buffer_arg(const Memory& memory, std::uint64_t begin, std::vector<std::uint64_t> extents,
+                     std::vector<std::uint64_t> strides = {}) {
   LaunchArg a;
   a.is_buffer = true;
   a.type = ir::Type::F32;
@@ -184,8 +184,8 @@ TEST_CASE("a strided buffer is held against the last element it can reach") {
     return rule(rt::validate_arguments(f, args));
   };
   CHECK(check({10, 5}, {10, 2}) == "none");
-  CHECK(check({10, 5}, {10, 3}) == "ArgumentExtents");          // 90 + 12 >= 100
-  CHECK(check({1000, 1000}, {0, 0}) == "none");                 // one element seen a million times
+  CHECK(check({10, 5}, {10, 3}) == "ArgumentExtents");  // 90 + 12 >= 100
+  CHECK(check({1000, 1000}, {0, 0}) == "none");         // one element seen a million times
   CHECK(check({3, 1}, {std::uint64_t{1} << 63, 1}) == "ArgumentExtents");
   CHECK(check({0, 5}, {~std::uint64_t{0}, 1}) == "none");
 }
@@ -208,8 +208,8 @@ TEST_CASE("an output may not share bytes with another argument unless the kernel
       {A::Out, A::Out, 0, true, false, "AliasingArguments"},
       {A::In, A::Out, 0, true, true, "none"},
       {A::In, A::Out, 0, false, false, "none"},
-      {A::In, A::Out, 40, true, false, "none"},                // touching
-      {A::In, A::Out, 36, true, false, "AliasingArguments"},   // one element
+      {A::In, A::Out, 40, true, false, "none"},               // touching
+      {A::In, A::Out, 36, true, false, "AliasingArguments"},  // one element
   };
   for (const Row& row : rows) {
     CAPTURE(static_cast<int>(row.x));
@@ -270,7 +270,8 @@ TEST_CASE("a requirement is evaluated from sizes, extents, scalars and the launc
   const auto right = b.binary(Opcode::Ge, b.param(n), b.const_i32(-3));
   b.require(b.binary(Opcode::And, left, right), "x.extent(1) * 2 >= x.size() && n >= -3");
   b.loc.line = 8;
-  b.require(b.binary(Opcode::Eq, b.binary(Opcode::Rem, b.query(Opcode::BlockDim), b.const_u32(32)), b.const_u32(0)), "block_dim().x % 32 == 0");
+  b.require(b.binary(Opcode::Eq, b.binary(Opcode::Rem, b.query(Opcode::BlockDim), b.const_u32(32)), b.const_u32(0)),
+            "block_dim().x % 32 == 0");
   b.require(b.binary(Opcode::Lt, b.query(Opcode::GridDim, 1), b.const_u32(4)), "grid_dim().y < 4");
   const rt::Requirements requirements = rt::Requirements::of(k).value();
 

@@ -15,7 +15,7 @@
 namespace kiln {
 
 template <class T, unsigned R = 1>
-  requires IsElement<T>
+requires IsElement<T>
 class Buffer {
  public:
   static constexpr unsigned rank = R;
@@ -29,15 +29,13 @@ class Buffer {
   static Result<Buffer> from_host(const Client& client, const std::vector<T>& host) requires(R == 1) {
     return from_host(client, host, Extents{host.size()});
   }
-  // The number of elements must be the product of the extents (rule BufferSize). Further errors of all that make a buffer: a negative extent
-  // (ExtentOutOfRange), BufferTooBig, OutOfMemory. An extent of 0 makes an empty buffer without memory.
+  // The number of elements must be the product of the extents (rule BufferSize). Further errors of all that make a buffer: a negative
+  // extent (ExtentOutOfRange), BufferTooBig, OutOfMemory. An extent of 0 makes an empty buffer without memory.
   static Result<Buffer> from_host(const Client& client, const std::vector<T>& host, Extents extents);
   template <std::integral... I>
-    requires(sizeof...(I) == R)
-  static Result<Buffer> zeroed(const Client& client, I... extents);
+  requires(sizeof...(I) == R) static Result<Buffer> zeroed(const Client& client, I... extents);
   template <std::integral... I>
-    requires(sizeof...(I) == R)
-  static Result<Buffer> uninitialised(const Client& client, I... extents);
+  requires(sizeof...(I) == R) static Result<Buffer> uninitialised(const Client& client, I... extents);
 
   std::uint64_t size() const { return elements_; }
   std::uint64_t extent(unsigned d) const { return extents_[d]; }
@@ -49,7 +47,8 @@ class Buffer {
   Result<std::vector<T>> read() const { return read(client_.default_stream()); }
   Result<std::vector<T>> read(const Stream& stream) const;
   Result<void> write(const std::vector<T>& host) { return write(client_.default_stream(), host); }
-  Result<void> write(const Stream& stream, const std::vector<T>& host);  // host.size() must be size(), rule BufferSize; host may go away on return
+  Result<void> write(const Stream& stream,
+                     const std::vector<T>& host);  // host.size() must be size(), rule BufferSize; host may go away on return
 
   // The same memory with other extents of the same product; throws kiln::Exception when it is another.
   template <std::integral... I>
@@ -70,7 +69,7 @@ class Buffer {
 
  private:
   template <class U, unsigned S>
-    requires IsElement<U>
+  requires IsElement<U>
   friend class Buffer;
   Buffer(const Client& client, Memory memory, std::uint64_t offset, std::uint64_t elements, Extents extents)
       : client_(client), memory_(std::move(memory)), offset_(offset), elements_(elements), extents_(extents) {}
@@ -88,8 +87,8 @@ namespace rt {
 // Checks shared by all buffers, out of line. `extents` has `rank` numbers.
 Result<std::uint64_t> buffer_elements(const std::uint64_t* extents, unsigned rank, std::uint64_t element_bytes);  // product; its bytes fit
 Result<void> buffer_size_matches(std::uint64_t elements, std::uint64_t given);
-void require_view(std::uint64_t elements, std::uint64_t wanted);                                  // throws kiln::Exception
-void require_slice(std::uint64_t elements, std::uint64_t first, std::uint64_t count);             // throws kiln::Exception
+void require_view(std::uint64_t elements, std::uint64_t wanted);                       // throws kiln::Exception
+void require_slice(std::uint64_t elements, std::uint64_t first, std::uint64_t count);  // throws kiln::Exception
 Error negative_extent(std::int64_t extent);
 
 // Host integers as extents.
@@ -130,8 +129,7 @@ Result<std::vector<T>> read_elements(const Stream& stream, const Binding& from, 
 }  // namespace rt
 
 template <class T, unsigned R>
-  requires IsElement<T>
-Result<Buffer<T, R>> Buffer<T, R>::allocated(const Client& client, Extents extents) {
+requires IsElement<T> Result<Buffer<T, R>> Buffer<T, R>::allocated(const Client& client, Extents extents) {
   const auto elements = rt::buffer_elements(extents.data(), R, sizeof(T));
   if (!elements.has_value()) return elements.error();
   auto memory = rt::allocate(client, *elements * sizeof(T));
@@ -140,8 +138,7 @@ Result<Buffer<T, R>> Buffer<T, R>::allocated(const Client& client, Extents exten
 }
 
 template <class T, unsigned R>
-  requires IsElement<T>
-Result<Buffer<T, R>> Buffer<T, R>::from_host(const Client& client, const std::vector<T>& host, Extents extents) {
+requires IsElement<T> Result<Buffer<T, R>> Buffer<T, R>::from_host(const Client& client, const std::vector<T>& host, Extents extents) {
   const auto elements = rt::buffer_elements(extents.data(), R, sizeof(T));
   if (!elements.has_value()) return elements.error();
   if (auto ok = rt::buffer_size_matches(*elements, host.size()); !ok.has_value()) return ok.error();
@@ -152,10 +149,9 @@ Result<Buffer<T, R>> Buffer<T, R>::from_host(const Client& client, const std::ve
 }
 
 template <class T, unsigned R>
-  requires IsElement<T>
+requires IsElement<T>
 template <std::integral... I>
-  requires(sizeof...(I) == R)
-Result<Buffer<T, R>> Buffer<T, R>::zeroed(const Client& client, I... extents) {
+requires(sizeof...(I) == R) Result<Buffer<T, R>> Buffer<T, R>::zeroed(const Client& client, I... extents) {
   auto buffer = uninitialised(client, extents...);
   if (!buffer.has_value()) return buffer;
   if (auto ok = rt::fill_zero(client.default_stream(), buffer->binding()); !ok.has_value()) return ok.error();
@@ -163,30 +159,26 @@ Result<Buffer<T, R>> Buffer<T, R>::zeroed(const Client& client, I... extents) {
 }
 
 template <class T, unsigned R>
-  requires IsElement<T>
+requires IsElement<T>
 template <std::integral... I>
-  requires(sizeof...(I) == R)
-Result<Buffer<T, R>> Buffer<T, R>::uninitialised(const Client& client, I... extents) {
+requires(sizeof...(I) == R) Result<Buffer<T, R>> Buffer<T, R>::uninitialised(const Client& client, I... extents) {
   const auto all = rt::to_extents(extents...);
   if (!all.has_value()) return all.error();
   return allocated(client, *all);
 }
 
 template <class T, unsigned R>
-  requires IsElement<T>
-Result<std::vector<T>> Buffer<T, R>::read(const Stream& stream) const {
-  return rt::read_elements<T>(stream, binding(), elements_);
-}
+requires IsElement<T> Result<std::vector<T>> Buffer<T, R>::read(const Stream& stream)
+const { return rt::read_elements<T>(stream, binding(), elements_); }
 
 template <class T, unsigned R>
-  requires IsElement<T>
-Result<void> Buffer<T, R>::write(const Stream& stream, const std::vector<T>& host) {
+requires IsElement<T> Result<void> Buffer<T, R>::write(const Stream& stream, const std::vector<T>& host) {
   if (auto ok = rt::buffer_size_matches(elements_, host.size()); !ok.has_value()) return ok;
   return rt::write_elements<T>(stream, binding(), host);
 }
 
 template <class T, unsigned R>
-  requires IsElement<T>
+requires IsElement<T>
 template <std::integral... I>
 Buffer<T, sizeof...(I)> Buffer<T, R>::view(I... extents) const {
   const auto all = rt::to_extents(extents...).value();
@@ -195,8 +187,8 @@ Buffer<T, sizeof...(I)> Buffer<T, R>::view(I... extents) const {
 }
 
 template <class T, unsigned R>
-  requires IsElement<T>
-Buffer<T, 1> Buffer<T, R>::slice(std::uint64_t first, std::uint64_t count) const {
+requires IsElement<T> Buffer<T, 1> Buffer<T, R>::slice(std::uint64_t first, std::uint64_t count)
+const {
   static_assert(R == 1, "slice() is for buffers of rank 1; view(n) gives one");
   rt::require_slice(elements_, first, count);
   return Buffer<T, 1>(client_, count == 0 ? Memory() : memory_, count == 0 ? 0 : offset_ + first * sizeof(T), count, {count});
