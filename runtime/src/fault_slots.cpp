@@ -14,21 +14,7 @@ Error out_of_bounds(const ir::FaultRecord& record, const Program& program) {
   Error::Data data;
   data.code = ErrorCode::Bounds;
   data.kernel = *program.name;
-  BoundsFault fault;
-  fault.dimension = record.dimension;
-  fault.index = record.index;
-  fault.extent = record.extent;
-  fault.thread = {record.thread[0], record.thread[1], record.thread[2]};
-  fault.block = {record.block[0], record.block[1], record.block[2]};
-  if (record.site < program.sites.size()) {
-    const ir::FaultSite& site = program.sites[record.site];
-    fault.memory = site.memory;
-    fault.operation = site.operation;
-    fault.place = site.place;
-    fault.index_signed = record.dimension < ir::kMaxRank && site.signed_index[record.dimension];
-  } else {
-    fault.memory = fault.operation = fault.place = "?";
-  }
+  BoundsFault fault = bounds_fault(record, program.sites);
   const std::string index = fault.index_signed ? std::to_string(static_cast<std::int64_t>(fault.index)) : std::to_string(fault.index);
   data.message = "out of range: " + fault.operation + " of '" + fault.memory + "' at index " + index + " of dimension " +
                  std::to_string(fault.dimension) + ", whose extent is " + std::to_string(fault.extent) + ", by thread " +
@@ -50,6 +36,25 @@ Error no_scratch(const ir::FaultRecord& record, const Program& program) {
 }
 
 }  // namespace
+
+BoundsFault bounds_fault(const ir::FaultRecord& record, std::span<const ir::FaultSite> sites) {
+  BoundsFault fault;
+  fault.dimension = record.dimension;
+  fault.index = record.index;
+  fault.extent = record.extent;
+  fault.thread = {record.thread[0], record.thread[1], record.thread[2]};
+  fault.block = {record.block[0], record.block[1], record.block[2]};
+  if (record.site < sites.size()) {
+    const ir::FaultSite& site = sites[record.site];
+    fault.memory = site.memory;
+    fault.operation = site.operation;
+    fault.place = site.place;
+    fault.index_signed = record.dimension < ir::kMaxRank && site.signed_index[record.dimension];
+  } else {
+    fault.memory = fault.operation = fault.place = "?";
+  }
+  return fault;
+}
 
 FaultSlots::FaultSlots(std::span<ir::FaultRecord> records) : records_(records), programs_(records.size(), nullptr) {
   free_.reserve(records.size());

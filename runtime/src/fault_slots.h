@@ -11,6 +11,9 @@
 
 namespace kiln::rt {
 
+// The fields of a record of an access out of range, with what the program knows about the site.
+BoundsFault bounds_fault(const ir::FaultRecord& record, std::span<const ir::FaultSite> sites);
+
 // Thread-safe; its lock is taken last and held for a moment. Taking and giving back allocate nothing.
 class FaultSlots {
  public:
