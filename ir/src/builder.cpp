@@ -95,9 +95,7 @@ ValueId Builder::constant(Type type, std::uint64_t bits) {
 }
 ValueId Builder::const_f32(float v) { return constant(Type::F32, std::bit_cast<std::uint32_t>(v)); }
 ValueId Builder::const_f64(double v) { return constant(Type::F64, std::bit_cast<std::uint64_t>(v)); }
-ValueId Builder::param(std::uint32_t number) {
-  return append({.code = Opcode::Param, .type = k_->params[number].type, .index = number});
-}
+ValueId Builder::param(std::uint32_t number) { return append({.code = Opcode::Param, .type = k_->params[number].type, .index = number}); }
 ValueId Builder::extent(std::uint32_t mem, unsigned dimension, Type type) {
   return append({.code = Opcode::Extent, .type = type, .attr = static_cast<std::uint8_t>(dimension), .index = mem});
 }

@@ -66,9 +66,7 @@ constexpr unsigned fixed_operands(Form f) {
 }
 
 // [A-Za-z_][A-Za-z0-9_]*
-constexpr bool is_identifier_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
-}
+constexpr bool is_identifier_byte(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9'); }
 constexpr bool is_identifier(std::string_view s) {
   if (s.empty() || (s[0] >= '0' && s[0] <= '9')) return false;
   for (const char c : s) {

@@ -117,7 +117,8 @@ std::uint64_t Parser::unsigned_number(std::uint64_t max, const std::string& what
 
 // A constant: bits in hexadecimal for every type; true and false; decimal integers in the range of the type; decimal floats, inf, nan.
 std::uint64_t Parser::literal(Type t) {
-  if (token_.first_on_line || (token_.kind != Kind::Number && token_.kind != Kind::Word)) expected("a constant of type " + std::string(name(t)));
+  if (token_.first_on_line || (token_.kind != Kind::Number && token_.kind != Kind::Word))
+    expected("a constant of type " + std::string(name(t)));
   const Token at = token_;
   advance();
   const std::string_view s = at.text;
@@ -133,7 +134,8 @@ std::uint64_t Parser::literal(Type t) {
   }
   if (is_integer(t)) {
     const bool negative = s[0] == '-';
-    if (!read_unsigned(s.substr(negative ? 1 : 0), bits)) fail(at, "expected an integer of type " + std::string(name(t)) + ", found " + describe(at));
+    if (!read_unsigned(s.substr(negative ? 1 : 0), bits))
+      fail(at, "expected an integer of type " + std::string(name(t)) + ", found " + describe(at));
     const std::uint64_t top = value_mask(t) >> (is_signed(t) ? 1 : 0);
     const std::uint64_t limit = negative ? (is_signed(t) ? top + 1 : 0) : top;
     if (bits > limit) fail(at, describe(at) + " is out of the range of " + std::string(name(t)));
@@ -270,8 +272,10 @@ void Parser::declaration(const Token& word) {
     s.type = type();
     k_.slots.push_back(std::move(s));
   } else {
-    fail(word, "there is no declaration " + describe(word) +
-                   "; expected file, loc, options, block_size, max_threads, in_place, buffer, scalar, shared, local, slot, global, param or body");
+    fail(
+        word,
+        "there is no declaration " + describe(word) +
+            "; expected file, loc, options, block_size, max_threads, in_place, buffer, scalar, shared, local, slot, global, param or body");
   }
 }
 
@@ -345,7 +349,8 @@ std::uint32_t Parser::slot_label() { return label(LabelKind::Slot, "a slot").slo
 namespace kiln::ir {
 
 std::vector<Kernel> parse(std::string_view text) {
-  if (text.size() > text::kMaxBytes) throw IrError({{"", "", "the text has " + std::to_string(text.size()) + " bytes; at most 64 MiB are read"}});
+  if (text.size() > text::kMaxBytes)
+    throw IrError({{"", "", "the text has " + std::to_string(text.size()) + " bytes; at most 64 MiB are read"}});
   return text::Parser(text).file();
 }
 

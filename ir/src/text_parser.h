@@ -27,7 +27,7 @@ class Parser {
   [[noreturn]] void fail(const Token& at, const std::string& message) const;
   [[noreturn]] void expected(const std::string& what) const;  // at the current token
   void advance();
-  bool here(std::string_view word) const;      // the current token is this word or punctuation, on this line
+  bool here(std::string_view word) const;  // the current token is this word or punctuation, on this line
   bool at_block_end() const { return token_.kind == Kind::Punct && token_.text == "}"; }
   bool accept(std::string_view word);
   void expect(std::string_view word);

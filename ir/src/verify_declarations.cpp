@@ -27,7 +27,8 @@ class Declarations {
     if (out_.empty()) {
       const std::uint32_t bytes = param_layout(k_, true).bytes;
       if (bytes > kMaxParamBytes)
-        out_.at_kernel("the parameters take " + std::to_string(bytes) + " bytes; at most " + std::to_string(kMaxParamBytes) + " can be passed");
+        out_.at_kernel("the parameters take " + std::to_string(bytes) + " bytes; at most " + std::to_string(kMaxParamBytes) +
+                       " can be passed");
     }
   }
 
@@ -77,7 +78,8 @@ class Declarations {
         const std::uint64_t bytes = size(m, limit, what);
         total = (total + 15) / 16 * 16 + bytes;
         if (bytes <= limit && total > limit && total - bytes <= limit)
-          out_.at(m.loc, what + " brings the total to " + std::to_string(total) + " bytes; at most " + std::to_string(limit) + " are possible");
+          out_.at(m.loc,
+                  what + " brings the total to " + std::to_string(total) + " bytes; at most " + std::to_string(limit) + " are possible");
         if (bytes > limit) out_.at(m.loc, what + " is larger than the " + std::to_string(limit) + " bytes that are possible");
       }
     }
@@ -122,9 +124,11 @@ class Declarations {
         threads *= b[axis];
       }
       if (threads > kMaxThreads) {
-        out_.at_kernel("block_size is " + text + ", " + std::to_string(threads) + " threads; a block has at most " + std::to_string(kMaxThreads));
+        out_.at_kernel("block_size is " + text + ", " + std::to_string(threads) + " threads; a block has at most " +
+                       std::to_string(kMaxThreads));
       } else if (k_.max_threads != 0 && threads > k_.max_threads) {
-        out_.at_kernel("block_size is " + text + ", " + std::to_string(threads) + " threads, over max_threads = " + std::to_string(k_.max_threads));
+        out_.at_kernel("block_size is " + text + ", " + std::to_string(threads) +
+                       " threads, over max_threads = " + std::to_string(k_.max_threads));
       }
     }
     if (k_.max_threads > kMaxThreads)

@@ -92,7 +92,8 @@ class Operations {
         break;
       case Form::SlotSet:
         if (slot_exists(op) && type(op, 0) != k_.slots[op.index].type)
-          say(" of " + text(type(op, 0)) + " to slot " + quoted(k_.slots[op.index].name) + ", which holds " + text(k_.slots[op.index].type));
+          say(" of " + text(type(op, 0)) + " to slot " + quoted(k_.slots[op.index].name) + ", which holds " +
+              text(k_.slots[op.index].type));
         break;
       case Form::Load:
       case Form::Store:
@@ -142,12 +143,16 @@ class Operations {
         return false;
       }
     }
-    if (op.operands.size() != wanted) return say(" has " + std::to_string(op.operands.size()) + " operands, " + std::to_string(wanted) + " expected"), false;
+    if (op.operands.size() != wanted)
+      return say(" has " + std::to_string(op.operands.size()) + " operands, " + std::to_string(wanted) + " expected"), false;
     for (const ValueId v : op.operands) {
       const Op& definition = k_.op(v);
       const std::string what = std::string(info(definition.code).mnemonic);
       if (!has_result(info(definition.code).form)) return say(" uses the result of " + what + ", which has none"), false;
-      if (!visible_[v]) return say(" uses the value of operation " + std::to_string(v) + " (" + what + "), which is not defined before it in this block or one around it"), false;
+      if (!visible_[v])
+        return say(" uses the value of operation " + std::to_string(v) + " (" + what +
+                   "), which is not defined before it in this block or one around it"),
+               false;
       // A definition that is itself refused; one finding is enough.
       if (!has_arithmetic(definition.type)) return false;
     }
@@ -162,7 +167,8 @@ class Operations {
     if (op.type == Type::Void) return say(" needs a result type"), false;
     if (has_arithmetic(op.type)) return true;
     if (op.code == Opcode::Load) {
-      say(" from " + quoted(k_.mems[op.index].name) + ": " + text(op.type) + " has no arithmetic yet, so it cannot be loaded; " + kUsableTypes);
+      say(" from " + quoted(k_.mems[op.index].name) + ": " + text(op.type) + " has no arithmetic yet, so it cannot be loaded; " +
+          kUsableTypes);
     } else if (op.code == Opcode::Cast || op.code == Opcode::BitCast) {
       say(" to " + text(op.type) + ": " + text(op.type) + " has no arithmetic yet, so nothing can be converted to it; " + kUsableTypes);
     } else {
@@ -242,7 +248,8 @@ class Operations {
     for (std::size_t d = 0; d < m.rank; ++d) {
       if (!is_integer(type(op, d))) say(which + ": coordinate " + std::to_string(d) + " is " + text(type(op, d)) + ", not an integer");
     }
-    if (!has_arithmetic(m.element)) return say(which + ": " + text(m.element) + " has no arithmetic yet, so it cannot be accessed; " + kUsableTypes);
+    if (!has_arithmetic(m.element))
+      return say(which + ": " + text(m.element) + " has no arithmetic yet, so it cannot be accessed; " + kUsableTypes);
     for (std::size_t i = m.rank; i < op.operands.size(); ++i) {
       if (type(op, i) != m.element) say(which + ": the value is " + text(type(op, i)) + ", the elements are " + text(m.element));
     }

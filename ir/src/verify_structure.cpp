@@ -36,7 +36,8 @@ class Structure {
     op_seen_[id] = true;
     ++count_;
     const Op& op = k_.op(id);
-    if (op.loc.file != kNone && op.loc.file >= k_.files.size()) out_.at_op(id, mnemonic(id) + ": its place names a file that is not declared");
+    if (op.loc.file != kNone && op.loc.file >= k_.files.size())
+      out_.at_op(id, mnemonic(id) + ": its place names a file that is not declared");
     for (const ValueId v : op.operands) {
       if (v >= k_.ops.size()) out_.at_op(id, mnemonic(id) + " names value " + std::to_string(v) + ", which does not exist");
     }

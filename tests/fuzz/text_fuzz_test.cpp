@@ -1,5 +1,5 @@
-// Damaged .kir texts: each is read or refused with a place; what is read prints and reads back the same; the verifier, and for what it accepts
-// prepare, never crash. Deterministic: the seeds are fixed.
+// Damaged .kir texts: each is read or refused with a place; what is read prints and reads back the same; the verifier, and for what it
+// accepts prepare, never crash. Deterministic: the seeds are fixed.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -61,8 +61,7 @@ void judge(const std::string& text, Counts& counts) {
       const Prepared prepared = prepare(k);
       REQUIRE(verify(prepared.kernel).empty());
       REQUIRE(print(parse_kernel(print(prepared.kernel))) == print(prepared.kernel));
-    } catch (const IrError&) {
-    }
+    } catch (const IrError&) {}
   }
 }
 
@@ -97,10 +96,53 @@ std::string joined(const std::vector<std::string>& lines) {
 
 // One edit, from a flipped byte to a moved line. Edits that keep most of the form reach deeper than noise.
 void edit(std::string& text, Random& random) {
-  static const std::vector<std::string> words{"%0", "%zero", "%f", "x", "tile", "acc", "{", "}", "[", "]", ":", ",", "=", "@0:1", "0", "-1", "4294967296",
-                                              "18446744073709551616", "0x", "1e999", "nan", "\"", "\\x", "f32", "i8", "bf16", "bool", "void", "u64", "if %lt {\n", "while {\n",
-                                              "} do {\n", "switch %i {\n", "for %q = %zero, %one, %one {\n", "yield %t\n", "break\n", "return\n", "barrier\n",
-                                              "const", "load", "store", "cast", "add", "site 4000000000", "proven", "kernel \"z\" {\nbody {\n}\n}\n", "kir 1\n"};
+  static const std::vector<std::string> words{"%0",
+                                              "%zero",
+                                              "%f",
+                                              "x",
+                                              "tile",
+                                              "acc",
+                                              "{",
+                                              "}",
+                                              "[",
+                                              "]",
+                                              ":",
+                                              ",",
+                                              "=",
+                                              "@0:1",
+                                              "0",
+                                              "-1",
+                                              "4294967296",
+                                              "18446744073709551616",
+                                              "0x",
+                                              "1e999",
+                                              "nan",
+                                              "\"",
+                                              "\\x",
+                                              "f32",
+                                              "i8",
+                                              "bf16",
+                                              "bool",
+                                              "void",
+                                              "u64",
+                                              "if %lt {\n",
+                                              "while {\n",
+                                              "} do {\n",
+                                              "switch %i {\n",
+                                              "for %q = %zero, %one, %one {\n",
+                                              "yield %t\n",
+                                              "break\n",
+                                              "return\n",
+                                              "barrier\n",
+                                              "const",
+                                              "load",
+                                              "store",
+                                              "cast",
+                                              "add",
+                                              "site 4000000000",
+                                              "proven",
+                                              "kernel \"z\" {\nbody {\n}\n}\n",
+                                              "kir 1\n"};
   const std::size_t at = random.below(text.size());
   switch (random.below(14)) {
     case 0: text[at] = static_cast<char>(random.next()); break;

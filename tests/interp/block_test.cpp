@@ -107,15 +107,21 @@ TEST_CASE("block votes count the threads that have not returned") {
 }
 
 TEST_CASE("a barrier that not all threads reach is reported, not waited for") {
-  const struct { const char* body; } table[] = {
-      {"%c = lt %i, %k\nif %c {\nbarrier\n}"},                             // whole warps stay away
-      {"%c = lt %i, %five\nif %c {\nbarrier\n}"},                          // lanes of a warp stay away
-      {"for %j = %zero, %w, %one {\nbarrier\n}"},                          // another number of iterations
-      {"%c = lt %i, %k\nif %c {\nbarrier\n} else {\nbarrier\n}"},          // two barriers
+  const struct {
+    const char* body;
+  } table[] = {
+      {"%c = lt %i, %k\nif %c {\nbarrier\n}"},                     // whole warps stay away
+      {"%c = lt %i, %five\nif %c {\nbarrier\n}"},                  // lanes of a warp stay away
+      {"for %j = %zero, %w, %one {\nbarrier\n}"},                  // another number of iterations
+      {"%c = lt %i, %k\nif %c {\nbarrier\n} else {\nbarrier\n}"},  // two barriers
   };
   for (const auto& row : table) {
     CAPTURE(row.body);
-    Case c("", std::string("%i = thread_id.x\n%w = warp_id\n%zero = const 0 : u32\n%one = const 1 : u32\n%five = const 5 : u32\n%k = const 32 : u32\n") + row.body);
+    Case c(
+        "",
+        std::string(
+            "%i = thread_id.x\n%w = warp_id\n%zero = const 0 : u32\n%one = const 1 : u32\n%five = const 5 : u32\n%k = const 32 : u32\n") +
+            row.body);
     c.verified = false;
     c.threads(64);
     CHECK(c.misuse().find("divergent barrier") != std::string::npos);

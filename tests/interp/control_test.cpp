@@ -12,8 +12,9 @@ namespace {
 
 // out[i] = what the body leaves in slot r, one thread each.
 std::string per_thread(const std::string& body) {
-  return "%i = global_id.x\n%zero = const 0 : u32\n%one = const 1 : u32\n%two = const 2 : u32\n%three = const 3 : u32\n%n = const 10 : u32\n" + body +
-         "\n%r = get r\nstore out[%i], %r";
+  return "%i = global_id.x\n%zero = const 0 : u32\n%one = const 1 : u32\n%two = const 2 : u32\n%three = const 3 : u32\n%n = const 10 : "
+         "u32\n" +
+         body + "\n%r = get r\nstore out[%i], %r";
 }
 const std::string kOut = "buffer out : u32[*] inout\nslot r : u32\nslot t : u32\nslot b : bool\n";
 
@@ -72,7 +73,8 @@ TEST_CASE("the arms of an if see their own lanes and all meet behind it") {
 }
 
 TEST_CASE("break, continue and return take their lanes out of the loop, the iteration and the kernel") {
-  // Each iteration adds the ballot of who is there: lane i breaks at iteration i, odd lanes skip the second half, lane 5 returns at iteration 2.
+  // Each iteration adds the ballot of who is there: lane i breaks at iteration i, odd lanes skip the second half, lane 5 returns at
+  // iteration 2.
   Case c(kOut, R"(
     %i = thread_id.x
     %zero = const 0 : u32
@@ -230,7 +232,12 @@ TEST_CASE("a switch takes one case or the default, and its lanes meet behind it"
 }
 
 TEST_CASE("for loops end below hi and never wrap") {
-  const struct { const char* type; std::uint64_t lo, hi, step; std::uint32_t count; std::uint64_t last; } table[] = {
+  const struct {
+    const char* type;
+    std::uint64_t lo, hi, step;
+    std::uint32_t count;
+    std::uint64_t last;
+  } table[] = {
       {"u32", 0, 10, 3, 4, 9},
       {"u32", 5, 5, 1, 0, 0},
       {"u32", 6, 5, 1, 0, 0},
@@ -253,7 +260,9 @@ TEST_CASE("for loops end below hi and never wrap") {
     CAPTURE(t);
     CAPTURE(row.lo);
     CAPTURE(row.step);
-    Case c("buffer out : u64[*] out\nscalar lo : " + t + "\nscalar hi : " + t + "\nscalar step : " + t + "\nslot count : u64\nslot last : u64", R"(
+    Case c(
+        "buffer out : u64[*] out\nscalar lo : " + t + "\nscalar hi : " + t + "\nscalar step : " + t + "\nslot count : u64\nslot last : u64",
+        R"(
       %lo = param lo
       %hi = param hi
       %step = param step

@@ -16,7 +16,8 @@ namespace kiln::interp::testing {
 class Case {
  public:
   // `body` goes into a kernel with these declarations.
-  Case(const std::string& declarations, const std::string& body) : Case("kir 1\nkernel \"k\" {\nfile \"k.cpp\"\n" + declarations + "\nbody {\n" + body + "\n}\n}\n") {}
+  Case(const std::string& declarations, const std::string& body)
+      : Case("kir 1\nkernel \"k\" {\nfile \"k.cpp\"\n" + declarations + "\nbody {\n" + body + "\n}\n}\n") {}
   explicit Case(const std::string& text) : kernel_(ir::parse_kernel(text)) {}
 
   Launch launch;
@@ -27,7 +28,8 @@ class Case {
     buffers_.push_back(std::make_unique<std::vector<std::uint8_t>>(values.size() * sizeof(T)));
     std::memcpy(buffers_.back()->data(), values.data(), buffers_.back()->size());
     if (extents.empty()) extents = {values.size()};
-    launch.args.push_back({.is_buffer = true, .bytes = buffers_.back().get(), .extents = std::move(extents), .strides = std::move(strides)});
+    launch.args.push_back(
+        {.is_buffer = true, .bytes = buffers_.back().get(), .extents = std::move(extents), .strides = std::move(strides)});
     return *this;
   }
   Case& scalar(std::uint64_t bits) {

@@ -61,8 +61,8 @@ class Run {
       if (here && w.active() == w.unreturned()) continue;
       const ir::OpId id = first->barrier();
       report_.misuse("barrier", id, ir::kNone,
-                     "divergent barrier: not all threads of block " + std::to_string(context_.block_number) + " that have not returned come to " +
-                         report_.describe(id) + " together");
+                     "divergent barrier: not all threads of block " + std::to_string(context_.block_number) +
+                         " that have not returned come to " + report_.describe(id) + " together");
       report_.stop();
       return;
     }
@@ -109,11 +109,13 @@ bool fits(const ir::Kernel& k, const Launch& launch, Report& report) {
   };
   std::uint64_t threads = 1;
   for (int axis = 0; axis < 3; ++axis) {
-    if (launch.block[axis] == 0 || launch.block[axis] > 1024) return refuse("launched with a block axis of " + std::to_string(launch.block[axis]));
+    if (launch.block[axis] == 0 || launch.block[axis] > 1024)
+      return refuse("launched with a block axis of " + std::to_string(launch.block[axis]));
     threads *= launch.block[axis];
     if (k.has_block_size() && launch.block[axis] != k.block_size[axis]) return refuse("launched with another block size than it declares");
   }
-  if (threads > 1024 || (k.max_threads != 0 && threads > k.max_threads)) return refuse("launched with " + std::to_string(threads) + " threads a block");
+  if (threads > 1024 || (k.max_threads != 0 && threads > k.max_threads))
+    return refuse("launched with " + std::to_string(threads) + " threads a block");
   return true;
 }
 

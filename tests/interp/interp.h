@@ -14,24 +14,24 @@ namespace kiln::interp {
 // One argument in signature order.
 struct Arg {
   bool is_buffer = false;
-  std::vector<std::uint8_t>* bytes = nullptr;      // buffers; two arguments may share one vector
-  std::uint64_t byte_offset = 0;                   // of the view within *bytes
-  std::vector<std::uint64_t> extents, strides;     // strides only for strided buffers
-  std::uint64_t bits = 0;                          // scalars
+  std::vector<std::uint8_t>* bytes = nullptr;   // buffers; two arguments may share one vector
+  std::uint64_t byte_offset = 0;                // of the view within *bytes
+  std::vector<std::uint64_t> extents, strides;  // strides only for strided buffers
+  std::uint64_t bits = 0;                       // scalars
 };
 
 struct Launch {
   std::uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<Arg> args;
-  std::uint64_t step_limit = 2'000'000'000;        // operations x warps; beyond: an error in `misuse`
+  std::uint64_t step_limit = 2'000'000'000;  // operations x warps; beyond: an error in `misuse`
 };
 
 struct Outcome {
-  std::optional<ir::FaultRecord> fault;            // the first out-of-range access of a checked kernel
-  // What a race-free, terminating program never does, one sentence each with kernel and place: an out-of-range access in an unchecked kernel
-  // or proven access (a wrong proof), reading shared or local memory never written, two threads touching a cell without a barrier between (one
-  // writing), a divergent barrier, a require that is false, the step limit.
+  std::optional<ir::FaultRecord> fault;  // the first out-of-range access of a checked kernel
+  // What a race-free, terminating program never does, one sentence each with kernel and place: an out-of-range access in an unchecked
+  // kernel or proven access (a wrong proof), reading shared or local memory never written, two threads touching a cell without a barrier
+  // between (one writing), a divergent barrier, a require that is false, the step limit.
   std::vector<std::string> misuse;
 };
 

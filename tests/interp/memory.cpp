@@ -48,7 +48,8 @@ void Touch::note(const Who& w) {
   if (warp != w.warp) warp = kMany;
 }
 
-Memory::Memory(const ir::Kernel& kernel, const Launch& launch, Report& report) : k_(kernel), report_(report), bindings_(kernel.mems.size()) {
+Memory::Memory(const ir::Kernel& kernel, const Launch& launch, Report& report)
+    : k_(kernel), report_(report), bindings_(kernel.mems.size()) {
   bind_buffers(launch);
   if (!report_.stopped()) bind_blocks_own(launch);
 }
@@ -60,7 +61,8 @@ void Memory::fail(const std::string& message) {
 
 void Memory::bind_buffers(const Launch& launch) {
   if (launch.args.size() != k_.params.size())
-    return fail("launched with " + std::to_string(launch.args.size()) + " arguments; it has " + std::to_string(k_.params.size()) + " parameters");
+    return fail("launched with " + std::to_string(launch.args.size()) + " arguments; it has " + std::to_string(k_.params.size()) +
+                " parameters");
   std::vector<bool> written(k_.mems.size(), false);
   for (const ir::Op& op : k_.ops) {
     if (ir::is_access(op.code) && op.code != ir::Opcode::Load) written[op.index] = true;
@@ -92,7 +94,8 @@ void Memory::bind_buffers(const Launch& launch) {
       storage->size = size;
       storage->granule = 0;
     }
-    storage->granule = static_cast<std::uint32_t>(std::gcd(std::gcd(std::uint64_t{storage->granule}, std::uint64_t{element}), arg.byte_offset));
+    storage->granule =
+        static_cast<std::uint32_t>(std::gcd(std::gcd(std::uint64_t{storage->granule}, std::uint64_t{element}), arg.byte_offset));
     tracked[arg.bytes] = tracked[arg.bytes] || written[param.mem];
     b.storage = storage;
   }
@@ -151,9 +154,9 @@ void Memory::note(std::uint32_t mem, Storage& s, std::uint64_t byte, unsigned si
       if (t == nullptr || t->ordered_before(who)) continue;
       const bool blocks = t->block != who.block;
       report_.misuse("race", who.op, t->op,
-                     "race: " + report_.describe(who.op) + " of '" + k_.mems[mem].name + "' by thread " + std::to_string(who.thread) + " of block " +
-                         std::to_string(who.block) + " and " + report_.describe(t->op) + " by another thread touch byte " + std::to_string(byte) +
-                         (blocks ? " from different blocks" : " with no barrier between"));
+                     "race: " + report_.describe(who.op) + " of '" + k_.mems[mem].name + "' by thread " + std::to_string(who.thread) +
+                         " of block " + std::to_string(who.block) + " and " + report_.describe(t->op) + " by another thread touch byte " +
+                         std::to_string(byte) + (blocks ? " from different blocks" : " with no barrier between"));
     }
     Touch& mine = kind == AccessKind::Read ? cell.read : kind == AccessKind::Write ? cell.write : cell.atomic;
     mine.note(who);

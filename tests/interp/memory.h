@@ -15,9 +15,9 @@ inline constexpr std::uint32_t kNobody = 0xffffffffu, kMany = 0xfffffffeu;
 
 // A thread at a point of its block's and warp's time.
 struct Who {
-  std::uint32_t block = 0;       // linear
-  std::uint32_t phase = 0;       // barriers that the block has passed
-  std::uint32_t thread = 0;      // linear in the block
+  std::uint32_t block = 0;   // linear
+  std::uint32_t phase = 0;   // barriers that the block has passed
+  std::uint32_t thread = 0;  // linear in the block
   std::uint32_t warp = 0;
   std::uint32_t warp_phase = 0;  // warp_syncs that the warp has passed
   ir::OpId op = 0;
@@ -39,7 +39,7 @@ enum class AccessKind : std::uint8_t { Read, Write, Atomic };
 
 // Bytes with one Cell per `granule` bytes where accesses are followed.
 struct Storage {
-  std::vector<std::uint8_t> own;      // shared and local memory; a buffer's bytes belong to the caller
+  std::vector<std::uint8_t> own;  // shared and local memory; a buffer's bytes belong to the caller
   std::uint8_t* bytes = nullptr;
   std::uint64_t size = 0;
   std::uint32_t granule = 1;
@@ -68,7 +68,8 @@ class Memory {
 
   // One element; the caller has tested the coordinates. Notes the access and reports races and reads of what was never written.
   std::uint64_t read(std::uint32_t mem, Storage& storage, std::uint64_t byte, const Who& who, AccessKind kind = AccessKind::Read);
-  void write(std::uint32_t mem, Storage& storage, std::uint64_t byte, std::uint64_t bits, const Who& who, AccessKind kind = AccessKind::Write);
+  void write(std::uint32_t mem, Storage& storage, std::uint64_t byte, std::uint64_t bits, const Who& who,
+             AccessKind kind = AccessKind::Write);
 
  private:
   void bind_buffers(const Launch& launch);

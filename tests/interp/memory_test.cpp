@@ -81,7 +81,9 @@ TEST_CASE("an access out of range that is not tested is misuse") {
 }
 
 TEST_CASE("races are reported and ordered accesses are not") {
-  const struct { const char *body, *says; } table[] = {
+  const struct {
+    const char *body, *says;
+  } table[] = {
       // one block, shared memory
       {"store s[%i], %i\n%v = load s[%i]", ""},
       {"store s[%i], %i\n%v = load s[%rev]\nstore out[%i], %v", "race: load"},
@@ -134,17 +136,21 @@ TEST_CASE("blocks race in global memory however many barriers there are") {
   CHECK(misuse("store out[%g], %i\nbarrier", 64, 4) == "");
   CHECK(misuse("store out[%i], %i\nbarrier", 64, 2).find("race: store") != std::string::npos);
   CHECK(misuse("store out[%i], %i\nbarrier", 64, 2).find("from different blocks") != std::string::npos);
-  CHECK(misuse("%v = load out[%zero]\nbarrier\n%h = const 511 : u32\n%w = eq %b, %one\nif %w {\nif %is0 {\nstore out[%zero], %v\n}\n}", 64, 2).find("race: store") !=
-        std::string::npos);
+  CHECK(
+      misuse("%v = load out[%zero]\nbarrier\n%h = const 511 : u32\n%w = eq %b, %one\nif %w {\nif %is0 {\nstore out[%zero], %v\n}\n}", 64, 2)
+          .find("race: store") != std::string::npos);
   CHECK(misuse("%v = atomic_add out[%zero], %one\n%w = atomic_or out[%zero], %i", 64, 4) == "");
-  CHECK(misuse("%v = atomic_add out[%zero], %one\nif %is0 {\n%w = load out[%zero]\nstore s[%zero], %w\n}", 64, 2).find("race:") != std::string::npos);
+  CHECK(misuse("%v = atomic_add out[%zero], %one\nif %is0 {\n%w = load out[%zero]\nstore s[%zero], %w\n}", 64, 2).find("race:") !=
+        std::string::npos);
 }
 
 TEST_CASE("two arguments in one buffer are one memory") {
-  Case c("buffer a : u32[*] in\nbuffer b : u32[*] inout\nin_place a, b", "%i = thread_id.x\n%one = const 1 : u32\n%v = load a[%i]\n%w = add %v, %one\nstore b[%i], %w");
+  Case c("buffer a : u32[*] in\nbuffer b : u32[*] inout\nin_place a, b",
+         "%i = thread_id.x\n%one = const 1 : u32\n%v = load a[%i]\n%w = add %v, %one\nstore b[%i], %w");
   std::vector<std::uint8_t> bytes(4 * 9);
   const auto with_offset = [&](std::uint64_t offset) {
-    c.launch.args = {{.is_buffer = true, .bytes = &bytes, .extents = {8}, .strides = {}}, {.is_buffer = true, .bytes = &bytes, .byte_offset = offset, .extents = {8}, .strides = {}}};
+    c.launch.args = {{.is_buffer = true, .bytes = &bytes, .extents = {8}, .strides = {}},
+                     {.is_buffer = true, .bytes = &bytes, .byte_offset = offset, .extents = {8}, .strides = {}}};
     c.threads(8);
     return c.misuse();
   };
@@ -154,13 +160,14 @@ TEST_CASE("two arguments in one buffer are one memory") {
 
 TEST_CASE("reading shared or local memory that was never written is reported") {
   CHECK(misuse("%v = load s[%i]\nstore out[%i], %v").find("load (operation") != std::string::npos);
-  CHECK(misuse("%v = load s[%i]\nstore out[%i], %v").find("of 's' by thread 0 of block 0 reads what was never written") != std::string::npos);
+  CHECK(misuse("%v = load s[%i]\nstore out[%i], %v").find("of 's' by thread 0 of block 0 reads what was never written") !=
+        std::string::npos);
   CHECK(misuse("store l[%zero], %i\n%v = load l[%one]\nstore out[%i], %v").find("of 'l' by thread 0") != std::string::npos);
   CHECK(misuse("%v = atomic_add s[%i], %one\nstore out[%i], %v").find("atomic_add") != std::string::npos);
   CHECK(misuse("store s[%i], %i\nbarrier\n%v = load s[%rev]\nstore out[%g], %v", 64, 2) == "");
   // Each block starts anew.
-  CHECK(misuse("%w = eq %b, %zero\nif %w {\nstore s[%i], %i\n}\n%v = load s[%i]\nstore out[%g], %v", 64, 2).find("of block 1 reads what was never written") !=
-        std::string::npos);
+  CHECK(misuse("%w = eq %b, %zero\nif %w {\nstore s[%i], %i\n}\n%v = load s[%i]\nstore out[%g], %v", 64, 2)
+            .find("of block 1 reads what was never written") != std::string::npos);
 }
 
 TEST_CASE("atomics of a warp apply in the order of lanes and give the old value") {
@@ -207,7 +214,11 @@ TEST_CASE("f32 atomic additions flush subnormals in global memory only") {
     %t = const 0x1 : f64
     %g = atomic_add d[%zero], %t)");
   const auto from = [](std::uint32_t v) { return std::bit_cast<float>(v); };
-  c.buffer(std::vector<float>{from(0x80000001), 1.0f, from(0x00800000)}).buffer(std::vector<double>{0}).buffer(std::vector<float>(2)).threads(1).good();
+  c.buffer(std::vector<float>{from(0x80000001), 1.0f, from(0x00800000)})
+      .buffer(std::vector<double>{0})
+      .buffer(std::vector<float>(2))
+      .threads(1)
+      .good();
   CHECK(c.values<std::uint32_t>(0) == U{0x80000000, 0x3f800000, 0x00800000});
   CHECK(c.values<std::uint64_t>(1) == std::vector<std::uint64_t>{1});
   CHECK(c.values<std::uint32_t>(2) == U{0x80000001, 0x80000002});

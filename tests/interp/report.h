@@ -28,7 +28,8 @@ class Report {
   // "store (operation 12 at a.cpp:3)"
   std::string describe(ir::OpId id) const {
     const std::string place = ir::to_string(kernel_, kernel_.op(id).loc);
-    return std::string(ir::info(kernel_.op(id).code).mnemonic) + " (operation " + std::to_string(id) + (place == "?" ? "" : " at " + place) + ")";
+    return std::string(ir::info(kernel_.op(id).code).mnemonic) + " (operation " + std::to_string(id) +
+           (place == "?" ? "" : " at " + place) + ")";
   }
 
  private:

@@ -64,7 +64,8 @@ Warp::State Warp::run() {
 
 void Warp::step() {
   if (++context_.steps > context_.launch.step_limit) {
-    context_.report.misuse("steps", program_[pc_].op, ir::kNone, "the step limit of " + std::to_string(context_.launch.step_limit) + " was reached; does a loop end?");
+    context_.report.misuse("steps", program_[pc_].op, ir::kNone,
+                           "the step limit of " + std::to_string(context_.launch.step_limit) + " was reached; does a loop end?");
     context_.report.stop();
     return;
   }
@@ -160,7 +161,8 @@ void Warp::begin_for(const ir::Op& op, ir::OpId id) {
   Mask in = 0;
   each([&](unsigned lane) {
     value(id)[lane] = lo[lane];
-    const bool below = ir::is_signed(op.type) ? ir::sign_extend(op.type, lo[lane]) < ir::sign_extend(op.type, hi[lane]) : lo[lane] < hi[lane];
+    const bool below =
+        ir::is_signed(op.type) ? ir::sign_extend(op.type, lo[lane]) < ir::sign_extend(op.type, hi[lane]) : lo[lane] < hi[lane];
     if (below) in |= Mask{1} << lane;
   });
   frames_.back().saved = active_ & ~in;
@@ -311,9 +313,9 @@ bool Warp::locate(const ir::Op& op, ir::OpId id, unsigned lane, std::uint64_t& b
     } else {
       context_.report.misuse("bounds", id, ir::kNone,
                              context_.report.describe(id) + " of '" + mem.name + "': coordinate " + std::to_string(d) + " is " +
-                                 (ir::is_signed(type) ? std::to_string(static_cast<std::int64_t>(index)) : std::to_string(index)) + ", the extent is " +
-                                 std::to_string(b.extents[d]) + ", but the access is not tested (thread " + std::to_string(number_ * 32 + lane) +
-                                 " of block " + std::to_string(context_.block_number) + ")");
+                                 (ir::is_signed(type) ? std::to_string(static_cast<std::int64_t>(index)) : std::to_string(index)) +
+                                 ", the extent is " + std::to_string(b.extents[d]) + ", but the access is not tested (thread " +
+                                 std::to_string(number_ * 32 + lane) + " of block " + std::to_string(context_.block_number) + ")");
     }
     return false;
   }

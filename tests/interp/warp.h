@@ -21,9 +21,9 @@ struct Context {
   Memory& memory;
   Report& report;
   std::uint64_t steps = 0;
-  std::array<std::uint32_t, 3> block{};   // coordinates of the running block
-  std::uint32_t block_number = 0;         // linear
-  std::uint32_t phase = 0;                // barriers the block has passed
+  std::array<std::uint32_t, 3> block{};  // coordinates of the running block
+  std::uint32_t block_number = 0;        // linear
+  std::uint32_t phase = 0;               // barriers the block has passed
 };
 
 class Warp {
@@ -48,8 +48,8 @@ class Warp {
  private:
   struct Frame {
     Inst::Kind kind;
-    Mask saved = 0;    // If: the else lanes, then the survivors of then; Switch: lanes that no case took yet; loops: lanes that left
-    Mask joined = 0;   // Switch: survivors of the cases; loops: lanes that continued
+    Mask saved = 0;   // If: the else lanes, then the survivors of then; Switch: lanes that no case took yet; loops: lanes that left
+    Mask joined = 0;  // Switch: survivors of the cases; loops: lanes that continued
     std::uint32_t outer_loop = ir::kNone;
     std::uint64_t iteration = 0;
   };

@@ -38,7 +38,10 @@ TEST_CASE("shuffles read active lanes and give one's own value otherwise") {
         mask[i] = !holes || i % 3 != 0;
         arg[i] = base + (i % 5 == 0 ? 1 : 0);  // each lane has its own
       }
-      const struct { const char* op; std::function<std::int64_t(unsigned, std::uint32_t)> source; } table[] = {
+      const struct {
+        const char* op;
+        std::function<std::int64_t(unsigned, std::uint32_t)> source;
+      } table[] = {
           {"shuffle_idx %v, %a", [](unsigned, std::uint32_t d) { return std::int64_t{d % 32}; }},
           {"shuffle_up %v, %a", [](unsigned lane, std::uint32_t d) { return std::int64_t{lane} - d; }},
           {"shuffle_down %v, %a", [](unsigned lane, std::uint32_t d) { return std::int64_t{lane} + d; }},
@@ -109,7 +112,11 @@ TEST_CASE("votes and ballots ask the active lanes, also of a partial warp") {
 
 TEST_CASE("reductions are the butterfly and scans the doubling, inactive lanes an identity") {
   using ir::Combine;
-  const struct { const char* type; ir::Type t; std::vector<Combine> how; } types[] = {
+  const struct {
+    const char* type;
+    ir::Type t;
+    std::vector<Combine> how;
+  } types[] = {
       {"u32", ir::Type::U32, {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor}},
       {"i32", ir::Type::I32, {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor}},
       {"f32", ir::Type::F32, {Combine::Add, Combine::Mul, Combine::Min, Combine::Max}},

@@ -179,9 +179,16 @@ TEST_CASE("neg, abs, copysign, select and bit_cast move bits") {
 }
 
 TEST_CASE("rounding to whole numbers") {
-  const struct { float x, floor, ceil, trunc, even; } table[] = {
-      {0.5f, 0, 1, 0, 0}, {1.5f, 1, 2, 1, 2}, {2.5f, 2, 3, 2, 2}, {-0.5f, -1, -0.0f, -0.0f, -0.0f}, {-1.5f, -2, -1, -1, -2},
-      {8388609.0f, 8388609.0f, 8388609.0f, 8388609.0f, 8388609.0f}, {-0.0f, -0.0f, -0.0f, -0.0f, -0.0f}, {kInf, kInf, kInf, kInf, kInf}};
+  const struct {
+    float x, floor, ceil, trunc, even;
+  } table[] = {{0.5f, 0, 1, 0, 0},
+               {1.5f, 1, 2, 1, 2},
+               {2.5f, 2, 3, 2, 2},
+               {-0.5f, -1, -0.0f, -0.0f, -0.0f},
+               {-1.5f, -2, -1, -1, -2},
+               {8388609.0f, 8388609.0f, 8388609.0f, 8388609.0f, 8388609.0f},
+               {-0.0f, -0.0f, -0.0f, -0.0f, -0.0f},
+               {kInf, kInf, kInf, kInf, kInf}};
   for (const auto& row : table) {
     CHECK(run(Opcode::Floor, Type::F32, {f(row.x)}) == f(row.floor));
     CHECK(run(Opcode::Ceil, Type::F32, {f(row.x)}) == f(row.ceil));
@@ -209,8 +216,8 @@ TEST_CASE("comparisons with NaN are false, except ne") {
 
 TEST_CASE("float to integer saturates and NaN gives 0") {
   const float x[] = {NAN, kInf, -kInf, 3e9f, -3e9f, 2147483520.0f, -0.9f, 1.9f};
-  const std::int32_t as_i32[] = {0, 2147483647, std::numeric_limits<std::int32_t>::min(), 2147483647, std::numeric_limits<std::int32_t>::min(),
-                                 2147483520, 0, 1};
+  const std::int32_t as_i32[] = {
+      0, 2147483647, std::numeric_limits<std::int32_t>::min(), 2147483647, std::numeric_limits<std::int32_t>::min(), 2147483520, 0, 1};
   for (int n = 0; n < 8; ++n) {
     CHECK(cast(Type::I32, Type::F32, f(x[n])) == i(as_i32[n]));
     CHECK(cast(Type::I32, Type::F64, d(x[n])) == i(as_i32[n]));
@@ -275,12 +282,24 @@ TEST_CASE("what has no definition here gives nothing") {
 }
 
 TEST_CASE("an identity leaves every value as it is") {
-  const struct { Type type; std::vector<Combine> how; std::vector<Bits> values; } table[] = {
+  const struct {
+    Type type;
+    std::vector<Combine> how;
+    std::vector<Bits> values;
+  } table[] = {
       {Type::Bool, {Combine::And, Combine::Or, Combine::Xor}, {0, 1}},
-      {Type::I32, {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor}, {0, 1, 0x7fffffffu, 0x80000000u, 0xffffffffu}},
-      {Type::U32, {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor}, {0, 1, 0x7fffffffu, 0x80000000u, 0xffffffffu}},
-      {Type::I64, {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor}, {0, 1, ~Bits{0} >> 1, Bits{1} << 63, ~Bits{0}}},
-      {Type::U64, {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor}, {0, 1, ~Bits{0} >> 1, Bits{1} << 63, ~Bits{0}}},
+      {Type::I32,
+       {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor},
+       {0, 1, 0x7fffffffu, 0x80000000u, 0xffffffffu}},
+      {Type::U32,
+       {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor},
+       {0, 1, 0x7fffffffu, 0x80000000u, 0xffffffffu}},
+      {Type::I64,
+       {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor},
+       {0, 1, ~Bits{0} >> 1, Bits{1} << 63, ~Bits{0}}},
+      {Type::U64,
+       {Combine::Add, Combine::Mul, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor},
+       {0, 1, ~Bits{0} >> 1, Bits{1} << 63, ~Bits{0}}},
       {Type::F32, {Combine::Add, Combine::Mul, Combine::Min, Combine::Max}, {f(0), f(-0.0f), f(kInf), f(-kInf), f(kTiny), kNan}},
       {Type::F64, {Combine::Add, Combine::Mul, Combine::Min, Combine::Max}, {d(0), d(-0.0), d(kInf), 1, kNan64}},
   };

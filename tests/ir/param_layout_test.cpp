@@ -16,10 +16,16 @@ TEST_CASE("parameters lie in signature order, naturally aligned, the fault recor
   b.scalar("a", Type::F32);
   b.buffer("y", Type::F64, 1, Access::Out, true);
   b.scalar("h", Type::U16);
-  const struct { Kind kind; std::uint32_t param; int dimension; Type type; std::uint32_t offset, size; } expected[] = {
-      {Kind::Scalar, 0, 0, Type::Bool, 0, 1},  {Kind::Pointer, 1, 0, Type::U64, 8, 8}, {Kind::Extent, 1, 0, Type::U64, 16, 8},
-      {Kind::Extent, 1, 1, Type::U64, 24, 8},  {Kind::Scalar, 2, 0, Type::F32, 32, 4}, {Kind::Pointer, 3, 0, Type::U64, 40, 8},
-      {Kind::Extent, 3, 0, Type::U64, 48, 8},  {Kind::Stride, 3, 0, Type::U64, 56, 8}, {Kind::Scalar, 4, 0, Type::U16, 64, 2},
+  const struct {
+    Kind kind;
+    std::uint32_t param;
+    int dimension;
+    Type type;
+    std::uint32_t offset, size;
+  } expected[] = {
+      {Kind::Scalar, 0, 0, Type::Bool, 0, 1},    {Kind::Pointer, 1, 0, Type::U64, 8, 8}, {Kind::Extent, 1, 0, Type::U64, 16, 8},
+      {Kind::Extent, 1, 1, Type::U64, 24, 8},    {Kind::Scalar, 2, 0, Type::F32, 32, 4}, {Kind::Pointer, 3, 0, Type::U64, 40, 8},
+      {Kind::Extent, 3, 0, Type::U64, 48, 8},    {Kind::Stride, 3, 0, Type::U64, 56, 8}, {Kind::Scalar, 4, 0, Type::U16, 64, 2},
       {Kind::Fault, kNone, 0, Type::U64, 72, 8},
   };
   const ParamLayout layout = param_layout(k, true);

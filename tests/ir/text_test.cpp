@@ -77,9 +77,7 @@ void check_equal(const Kernel& a, const Kernel& b) {
 std::string refusal(std::string_view text) {
   try {
     parse(text);
-  } catch (const IrError& e) {
-    return e.what();
-  }
+  } catch (const IrError& e) { return e.what(); }
   return "";
 }
 
@@ -161,9 +159,28 @@ TEST_CASE("the text of every form prints, parses and prints to the same bytes") 
 }
 
 TEST_CASE("every constant keeps its bits") {
-  const std::uint64_t patterns[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x3f800000, 0x7f800000, 0x7f800001, 0x7fc00000,
-                                    0xffc12345, 0x80000000, 0x7fffffff, 0x3ff0000000000000, 0x7ff0000000000001, 0xfff8000000000000,
-                                    0x8000000000000000, 0x7fffffffffffffff, 0xffffffffffffffff, 0x0123456789abcdef};
+  const std::uint64_t patterns[] = {0,
+                                    1,
+                                    0x7f,
+                                    0x80,
+                                    0xff,
+                                    0x7fff,
+                                    0x8000,
+                                    0xffff,
+                                    0x3f800000,
+                                    0x7f800000,
+                                    0x7f800001,
+                                    0x7fc00000,
+                                    0xffc12345,
+                                    0x80000000,
+                                    0x7fffffff,
+                                    0x3ff0000000000000,
+                                    0x7ff0000000000001,
+                                    0xfff8000000000000,
+                                    0x8000000000000000,
+                                    0x7fffffffffffffff,
+                                    0xffffffffffffffff,
+                                    0x0123456789abcdef};
   Kernel k;
   k.name = "k";
   Builder b(k);
@@ -174,12 +191,26 @@ TEST_CASE("every constant keeps its bits") {
 }
 
 TEST_CASE("constants may be written as people write them") {
-  const struct { const char* text; Type type; std::uint64_t bits; } table[] = {
-      {"1.5 : f32", Type::F32, 0x3fc00000},  {"1 : f32", Type::F32, 0x3f800000},      {"-0.0 : f32", Type::F32, 0x80000000},
-      {"1e-3 : f64", Type::F64, 0x3f50624dd2f1a9fc}, {"inf : f32", Type::F32, 0x7f800000},    {"-inf : f64", Type::F64, 0xfff0000000000000},
-      {"nan : f32", Type::F32, 0x7fc00000},  {"1e+20 : f32", Type::F32, 0x60ad78ec},  {"0xFF : u8", Type::U8, 0xff},
-      {"-1 : i8", Type::I8, 0xff},           {"-128 : i8", Type::I8, 0x80},           {"false : bool", Type::Bool, 0},
-      {"0xffffffff : i32", Type::I32, 0xffffffff}, {"0x3c00 : f16", Type::F16, 0x3c00}, {"-0 : u32", Type::U32, 0},
+  const struct {
+    const char* text;
+    Type type;
+    std::uint64_t bits;
+  } table[] = {
+      {"1.5 : f32", Type::F32, 0x3fc00000},
+      {"1 : f32", Type::F32, 0x3f800000},
+      {"-0.0 : f32", Type::F32, 0x80000000},
+      {"1e-3 : f64", Type::F64, 0x3f50624dd2f1a9fc},
+      {"inf : f32", Type::F32, 0x7f800000},
+      {"-inf : f64", Type::F64, 0xfff0000000000000},
+      {"nan : f32", Type::F32, 0x7fc00000},
+      {"1e+20 : f32", Type::F32, 0x60ad78ec},
+      {"0xFF : u8", Type::U8, 0xff},
+      {"-1 : i8", Type::I8, 0xff},
+      {"-128 : i8", Type::I8, 0x80},
+      {"false : bool", Type::Bool, 0},
+      {"0xffffffff : i32", Type::I32, 0xffffffff},
+      {"0x3c00 : f16", Type::F16, 0x3c00},
+      {"-0 : u32", Type::U32, 0},
   };
   for (const auto& row : table) {
     CAPTURE(row.text);
@@ -224,13 +255,16 @@ TEST_CASE("types that follow from operands may be left out") {
 }
 
 TEST_CASE("what is not well-formed is refused with its place and what was expected") {
-  const struct { std::string text, message; } table[] = {
+  const struct {
+    std::string text, message;
+  } table[] = {
       {"", "line 1, column 1: expected the header 'kir 1', found the end of the text"},
       {"kir 2", "line 1, column 5: this text is of version '2'; version 1 is read here"},
       {"kir 1\nkernel {", "line 2, column 8: expected a string in double quotes, found '{'"},
       {"kir 1\nkernel \"\" {", "line 2, column 8: a kernel needs a name"},
       {"kir 1\nkernel \"k\" {\n  colour red\n", "line 3, column 3: kernel 'k': there is no declaration 'colour'"},
-      {"kir 1\nkernel \"k\" {\n  file \"a", "line 3, column 8: kernel 'k': expected a string in double quotes, found '\"a': the string has no closing quote"},
+      {"kir 1\nkernel \"k\" {\n  file \"a",
+       "line 3, column 8: kernel 'k': expected a string in double quotes, found '\"a': the string has no closing quote"},
       {"kir 1\nkernel \"k\" {\n  file \"\\q\"", "line 3, column 8: kernel 'k': a backslash in a string"},
       {"kir 1\nkernel \"k\" {\n  slot s : f33", "line 3, column 12: kernel 'k': there is no type 'f33'"},
       {"kir 1\nkernel \"k\" {\n  slot s : f32\n  scalar s : f32", "line 4, column 10: kernel 'k': 's' is declared twice"},
@@ -246,7 +280,8 @@ TEST_CASE("what is not well-formed is refused with its place and what was expect
       {in_body("    %a = const 1e99 : f32"), "expected a number that f32 can hold, found '1e99'"},
       {in_body("    %a = const 1.0 : bf16"), "is written by its bits"},
       {in_body("    %a = const 1.0"), "expected ':', found the end of the line before '}'"},
-      {in_body("    %a = lane_id\n    %b = add %a,\n"), "line 9, column 3: kernel 'k': expected a value such as %0, found the end of the line before '}'"},
+      {in_body("    %a = lane_id\n    %b = add %a,\n"),
+       "line 9, column 3: kernel 'k': expected a value such as %0, found the end of the line before '}'"},
       {in_body("    barrier barrier"), "line 6, column 13: kernel 'k': expected the end of the line, found 'barrier'"},
       {in_body("    %a = get x"), "'x' is not a slot"},
       {in_body("    %a = load y[%a]"), "'y' is not declared; expected the name of a buffer, shared or local memory"},

@@ -62,7 +62,9 @@ TEST_CASE("good kernels pass") {
 }
 
 TEST_CASE("a wrong declaration is refused with a sentence") {
-  const struct { const char *declarations, *message; } table[] = {
+  const struct {
+    const char *declarations, *message;
+  } table[] = {
       {"scalar a : void", "kernel 'k': parameter 'a' has no type"},
       {"scalar a \"\" : f32", "a parameter has no name"},
       {"scalar a : f32\nscalar c \"a\" : f32", "two parameters are called 'a'"},
@@ -99,7 +101,9 @@ TEST_CASE("a wrong declaration is refused with a sentence") {
 }
 
 TEST_CASE("a wrong operation is refused with a sentence") {
-  const struct { const char *body, *message; } table[] = {
+  const struct {
+    const char *body, *message;
+  } table[] = {
       // types by the op table
       {"add %f32, %f64 @0:7", "a.cpp:7: kernel 'k': add of f32 and f64: the types must be the same; cast one of them"},
       {"add %u32, %i32", "operation 6: kernel 'k': add of u32 and i32"},
@@ -174,7 +178,8 @@ TEST_CASE("a wrong operation is refused with a sentence") {
       {"for %i = %u32, %u32, %u32 : i32 {\n}", "for gives u32, not i32"},
       {"%z = const 0 : u32\nfor %i = %u32, %u32, %z {\n}", "for has the step 0; a step is above 0"},
       {"%m = const -2 : i32\nfor %i = %i32, %i32, %m {\n}", "for has the step -2; a step is above 0"},
-      {"for %i = %u32, %u32, %u32 {\n}\nadd %i, %i", "add uses the value of operation 6 (for), which is not defined before it in this block or one around it"},
+      {"for %i = %u32, %u32, %u32 {\n}\nadd %i, %i",
+       "add uses the value of operation 6 (for), which is not defined before it in this block or one around it"},
       {"if %bool {\n%v = lane_id\n}\nadd %v, %v", "add uses the value of operation 7 (lane_id), which is not defined before it"},
       {"while {\n%c = const true : bool\nyield %c\n} do {\nnot %c\n}", "not uses the value of operation 7 (const)"},
       {"while {\nlane_id\n} do {\n}", "while: its condition must end in yield"},
@@ -193,7 +198,8 @@ TEST_CASE("a wrong operation is refused with a sentence") {
       // requires
       {"require %u32, \"n\"", "require needs a bool, not u32"},
       {"if %bool {\nrequire %bool, \"t\"\n}", "require stands in the body itself, under no condition or loop"},
-      {"%g = global_id.x @0:5\n%c = lt %g, %u32\nrequire %c, \"g\" @0:6", "a.cpp:6: kernel 'k': require depends on global_id at a.cpp:5, which the host does not know at launch"},
+      {"%g = global_id.x @0:5\n%c = lt %g, %u32\nrequire %c, \"g\" @0:6",
+       "a.cpp:6: kernel 'k': require depends on global_id at a.cpp:5, which the host does not know at launch"},
       {"%v = load x[%u32]\n%c = lt %v, %f32\nrequire %c, \"v\"", "require depends on load, which the host does not know"},
       {"%e = exp %f32\n%c = lt %e, %f32\nrequire %c, \"e\"", "require depends on exp, which the host does not know"},
   };
@@ -207,7 +213,8 @@ TEST_CASE("a wrong operation is refused with a sentence") {
 }
 
 TEST_CASE("all findings are reported, not the first") {
-  const Diagnostics found = verify(parse_kernel("kir 1\nkernel \"k\" {\nbody {\n%a = const 1 : u32\n%b = const 1 : f32\nadd %a, %b\nsub %a, %b\nbreak\n}\n}\n"));
+  const Diagnostics found =
+      verify(parse_kernel("kir 1\nkernel \"k\" {\nbody {\n%a = const 1 : u32\n%b = const 1 : f32\nadd %a, %b\nsub %a, %b\nbreak\n}\n}\n"));
   CHECK(found.size() == 3);
 }
 
@@ -374,7 +381,9 @@ TEST_CASE("what only a builder can get wrong is refused, never crashed into") {
 }
 
 TEST_CASE("barriers stand where all threads of a block come together") {
-  const struct { const char *body, *message; } table[] = {
+  const struct {
+    const char *body, *message;
+  } table[] = {
       {"barrier", ""},
       {"%b = block_id.x\n%c = lt %b, %u32\nif %c {\nbarrier\n}", ""},
       {"%t = thread_id.x\n%c = lt %t, %u32\nif %c {\nreturn\n}\nbarrier", ""},
@@ -386,7 +395,8 @@ TEST_CASE("barriers stand where all threads of a block come together") {
       {"%t = thread_id.x\nfor %i = %u32, %t, %u32 @0:3 {\nbarrier\n}", "barrier stands under the for at a.cpp:3, whose range or condition"},
       {"%t = thread_id.x\n%c = lt %t, %u32\nfor %i = %u32, %u32, %u32 @0:3 {\nbarrier\nif %c {\nbreak\n}\n}",
        "barrier stands under the for at a.cpp:3, whose range or condition, or a break or continue in it,"},
-      {"%t = thread_id.x\n%c = lt %t, %u32\nwhile @0:3 {\nyield %c\n} do {\nblock_uniform %u32\n}", "block_uniform stands under the while at a.cpp:3"},
+      {"%t = thread_id.x\n%c = lt %t, %u32\nwhile @0:3 {\nyield %c\n} do {\nblock_uniform %u32\n}",
+       "block_uniform stands under the while at a.cpp:3"},
       {"%t = thread_id.x\n%c = lt %t, %u32\nif %c @0:3 {\nif %bool @0:4 {\nbarrier\n}\n}", "barrier stands under the if at a.cpp:3"},
   };
   for (const auto& row : table) {
