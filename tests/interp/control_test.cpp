@@ -295,6 +295,13 @@ TEST_CASE("a loop without end reaches the step limit") {
   CHECK(c.misuse().find("the step limit of 10000 was reached") != std::string::npos);
 }
 
+TEST_CASE("an operation that only prepare expands is reported, not guessed") {
+  Case c("buffer out : f32[*] out", "%x = const 0.5 : f32\n%e = exp %x\n%z = const 0 : u32\nstore out[%z], %e");
+  c.verified = false;
+  c.buffer(std::vector<float>(1)).threads(1);
+  CHECK(c.misuse().find("exp (operation 1) has no evaluation; was the kernel prepared?") != std::string::npos);
+}
+
 TEST_CASE("indices and sizes are those of the launch") {
   Case c("buffer out : u64[*, *] inout", R"(
     %x = global_id.x : u64

@@ -348,6 +348,19 @@ TEST_CASE("what only a builder can get wrong is refused, never crashed into") {
     b.barrier();
     says("barrier: its place names a file that is not declared");
   }
+  SUBCASE("a kernel in a file that does not exist") {
+    k.loc = {0, 1};
+    says("the kernel's place names a file that is not declared");
+  }
+  SUBCASE("a memory in a file that does not exist") {
+    b.shared("s", Type::F32, {1});
+    k.mems.back().loc = {3, 1};
+    says("shared memory 's': its place names a file that is not declared");
+  }
+  SUBCASE("too many operations") {
+    for (int i = 0; i < 1'000'000; ++i) b.barrier();
+    says("more than 1000000 operations");
+  }
   SUBCASE("five dimensions") {
     b.shared("s", Type::F32, {1, 1, 1, 1, 1});
     says("shared memory 's' has 5 dimensions; 1 to 4 are possible");
