@@ -30,6 +30,11 @@ class Failed : public std::runtime_error {
 [[noreturn]] inline void usage(const std::string& message) { throw Failed(kUsage, message); }
 [[noreturn]] inline void fail(const std::string& message) { throw Failed(kFailed, message); }
 
+// An error of the runtime as one sentence: place, kernel, message and numbers of what lies under the wrappings.
+std::string one_line(const Error& error);
+// Under the wrappings (the read that found a claim, the skips in between) lies the failure itself.
+const Error& root_of(const Error& error);
+
 using Mode = ir::PrepareOptions::Mode;
 
 // Options of every command; each reads those it has.

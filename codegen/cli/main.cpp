@@ -1,5 +1,6 @@
 // The program kiln: reads the command line, runs one command, turns what it throws into one line and an exit code.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -121,14 +122,24 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   return (chosen.empty() ? "" : at->get_name() + ": ") + text;
 }
 
+// Several lines as one.
+std::string joined(const std::string& text) {
+  std::string line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::size_t from = at;
+    while (from < end && text[from] == ' ') ++from;
+    if (from < end) line += (line.empty() ? "" : line.ends_with(':') ? " " : "; ") + text.substr(from, end - from);
+    at = end + 1;
+  }
+  return line;
+}
+
 // One line for people; with --json the same as a document on stdout.
-int report(int exit_code, bool json, std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (json) print_json({{"error", text}, {"exit", exit_code}});
-  // A report of several findings keeps its lines, indented under the first.
-  std::string lines;
-  for (const char c : text) lines += c == '\n' ? std::string("\n  ") : std::string(1, c);
-  std::fprintf(stderr, "kiln: error: %s\n", lines.c_str());
+int report(int exit_code, bool json, const std::string& text) {
+  const std::string line = joined(text);
+  if (json) print_json({{"error", line}, {"exit", exit_code}});
+  std::fprintf(stderr, "kiln: error: %s\n", line.c_str());
   return exit_code;
 }
 
@@ -153,6 +164,8 @@ int run(int argc, char** argv) {
       if (command.app->parsed()) return command.run(options);
   } catch (const Failed& e) {
     return report(e.exit_code(), options.json, e.what());
+  } catch (const Exception& e) {
+    return report(kFailed, options.json, one_line(e.error()));
   } catch (const ir::IrError& e) {
     return report(kFailed, options.json, (options.source.ends_with(".kir") ? options.source + ": " : "") + e.what());
   } catch (const std::bad_alloc&) {

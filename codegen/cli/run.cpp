@@ -9,15 +9,6 @@
 namespace kiln::cli {
 namespace {
 
-// Under the wrappings (the read that found the claim, the skips in between) lies the failure itself.
-const Error& root_of(const Error& error) {
-  const Error* root = &error;
-  while (!root->causes().empty() &&
-         (root->code() == ErrorCode::Unwritten || root->code() == ErrorCode::Several || root->code() == ErrorCode::Skipped))
-    root = &root->causes()[0];
-  return *root;
-}
-
 Json failure_json(const Error& error) {
   const Error& root = root_of(error);
   const Error::Data& d = root.data();

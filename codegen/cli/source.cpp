@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::uint64_t kLargestText = std::uint64_t{64} << 20;  // as ir::parse
 
-[[noreturn]] void fail_with(const Error& error, int exit_code) { throw Failed(exit_code, error.text()); }
-
 class TextSource : public Source {
  public:
   explicit TextSource(const std::string& path) : path_(path) {
@@ -50,7 +48,7 @@ class TextSource : public Source {
 
 class LibrarySource : public Source {
  public:
-  explicit LibrarySource(const std::string& path) {
+  explicit LibrarySource(const std::string& path) : path_(path) {
     const std::vector<const KernelEntry*> before = Registry::instance().kernels();
     // Never closed: its kernels stay registered.
     if (dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
@@ -70,14 +68,22 @@ class LibrarySource : public Source {
   std::shared_ptr<const Variant> variant(const std::string& spec) const override {
     const std::size_t at = spec.find('@');
     const std::string name = spec.substr(0, at), config = at == std::string::npos ? "" : spec.substr(at + 1);
+    std::vector<std::string> names;
+    bool known = false;
+    for (const KernelEntry* e : entries_) {
+      names.push_back(e->name());
+      known = known || e->name() == name || e->name().ends_with("::" + name);
+    }
+    if (!known) usage(unknown("kernel", name, names) + " (in '" + path_ + "')");
     Result<const KernelEntry*> entry = Registry::instance().find(name);
-    if (!entry) fail_with(entry.error(), kUsage);
+    if (!entry) usage(one_line(entry.error()));
     Result<std::shared_ptr<const Variant>> variant = entry.value()->variant(config);
-    if (!variant) fail_with(variant.error(), kUsage);
+    if (!variant) usage(one_line(variant.error()));
     return variant.value();
   }
 
  private:
+  std::string path_;
   std::vector<const KernelEntry*> entries_;
 };
 

@@ -1,0 +1,25 @@
+#include "command.h"
+
+namespace kiln::cli {
+
+const Error& root_of(const Error& error) {
+  const Error* root = &error;
+  while (!root->causes().empty() &&
+         (root->code() == ErrorCode::Unwritten || root->code() == ErrorCode::Several || root->code() == ErrorCode::Skipped))
+    root = &root->causes()[0];
+  return *root;
+}
+
+std::string one_line(const Error& error) {
+  const Error::Data& d = root_of(error).data();
+  std::string text;
+  if (!d.place.empty() && d.message.find(d.place) == std::string::npos) text += d.place + ": ";
+  if (!d.kernel.empty() && d.message.find(d.kernel) == std::string::npos) text += "kernel '" + d.kernel + "': ";
+  text += d.message.empty() ? name(d.code) : d.message;
+  if (d.requested) text += ", requested " + std::to_string(*d.requested);
+  if (d.limit) text += ", limit " + std::to_string(*d.limit);
+  for (const Error& cause : d.causes) text += ": " + one_line(cause);
+  return text;
+}
+
+}  // namespace kiln::cli
