@@ -27,13 +27,11 @@ if(KILN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${KILN_CCACHE}")
 endif()
 
-# Places in the source are the same on every machine: below the root, also where ccache rewrites paths to relative ones.
-file(RELATIVE_PATH kiln_up "${CMAKE_BINARY_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
 add_library(kiln_build INTERFACE)
 # -Wno-restrict: g++ 12 warns of string assignments that are right (GCC bug 105651).
 target_compile_options(kiln_build INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
-  $<$<BOOL:${KILN_WERROR}>:-Werror> -ffile-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}/= -ffile-prefix-map=${kiln_up}/=)
+  $<$<BOOL:${KILN_WERROR}>:-Werror> -ffile-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}/=)
 if(KILN_SANITIZE)
   target_compile_options(kiln_build INTERFACE -fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(kiln_build INTERFACE -fsanitize=${KILN_SANITIZE})
