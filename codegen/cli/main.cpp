@@ -104,7 +104,7 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* at = chosen.empty() ? &app : chosen.front();
   std::vector<std::string> left = at->remaining();
   if (left.empty()) left = app.remaining();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !left.empty()) {
+  if ((chosen.empty() || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) && !left.empty()) {
     std::vector<std::string> names;
     if (left.front().starts_with("-")) {
       for (const CLI::Option* option : at->get_options())
@@ -117,9 +117,10 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
     }
     return "'" + left.front() + "' is one word too many for " + at->get_name();
   }
+  if (chosen.empty()) return "a command is missing; 'kiln --help' lists them";
   std::string text = error.what();
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  return (chosen.empty() ? "" : at->get_name() + ": ") + text;
+  return at->get_name() + ": " + text;
 }
 
 // Several lines as one.
