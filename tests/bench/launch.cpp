@@ -49,9 +49,12 @@ std::vector<Row> launch() {
 
   Row allocated = row("allocations a launch", "count", "the target is 0");
   constexpr int kLaunches = 1000;
-  const std::uint64_t before = allocations();
-  for (int i = 0; i < kLaunches; ++i) enqueue();
-  stream.sync().value();
+  std::uint64_t before = 0;
+  for (int run = 0; run < 2; ++run) {  // the first time the queue grows to that depth
+    before = allocations();
+    for (int i = 0; i < kLaunches; ++i) enqueue();
+    stream.sync().value();
+  }
   allocated.ours = static_cast<double>(allocations() - before) / kLaunches;
   return {host, trip, allocated};
 }
