@@ -18,7 +18,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // e^r = 1 + r + r^2 q(r) for |r| <= 0.5 log 2: relative error 2^-27.6.
 constexpr double kExp[] = {0x1.fffffcp-2, 0x1.55548ap-3, 0x1.555916p-5, 0x1.123fc4p-7, 0x1.6a1ad6p-10};
 // log(1 + f) = f + f^2 q(f) for |f| <= 1/3: relative error 2^-26.4.
-constexpr double kLog[] = {-0.5,           0x1.555502p-2,  -0x1.fffe8p-3, 0x1.99d1fp-3,  -0x1.55a75ep-3,
+constexpr double kLog[] = {-0.5,         0x1.555502p-2, -0x1.fffe8p-3, 0x1.99d1fp-3,  -0x1.55a75ep-3,
                            0x1.1ebeap-3, -0x1.f25d8p-4, 0x1.1ed092p-3, -0x1.09329ap-3};
 // tanh x = x + x^3 p(x^2) for |x| <= 0.625: relative error 2^-26.8.
 constexpr double kTanh[] = {-0x1.555532p-2, 0x1.110726p-3, -0x1.b83c5ap-5, 0x1.5226a4p-6, -0x1.75e1fcp-8};
@@ -97,7 +97,7 @@ V log32(V x) {
   const V shift = select(tiny, x.like(-23.0), 0.0);
   const V exponent = e.cast(Type::F32) + shift;
   const V r = fma(exponent, kLn2High, log_m);
-  const V finite = select(x < kInf, r, x);               // infinity stays
+  const V finite = select(x < kInf, r, x);  // infinity stays
   const V is_zero = x == 0.0;
   const V zero = select(is_zero, x.like(-kInf), kNan);  // NaN: below zero, and NaN itself
   return select(x > 0.0, finite, zero);

@@ -36,8 +36,8 @@ class V {
   ValueId id_;
 };
 
-#define KILN_MATH_OPERATOR(symbol, code)                                       \
-  inline V operator symbol(V a, V b) { return a.binary(Opcode::code, b); }     \
+#define KILN_MATH_OPERATOR(symbol, code)                                   \
+  inline V operator symbol(V a, V b) { return a.binary(Opcode::code, b); } \
   inline V operator symbol(V a, double b) { return a.binary(Opcode::code, a.like(b)); }
 KILN_MATH_OPERATOR(+, Add)
 KILN_MATH_OPERATOR(-, Sub)

@@ -14,7 +14,8 @@ V rsqrt32(V x);
 V rem32(V x, V y);
 V rem64(V x, V y);  // f64
 
-// exp(x + x_low) for -150 < x < 130 (no other values), |x_low| below one unit in the last place of x: the part that exp, tanh and pow share.
+// exp(x + x_low) for -150 < x < 130 (no other values), |x_low| below one unit in the last place of x: the part that exp, tanh and pow
+// share.
 V exp_core(V x);
 V exp_core(V x, V x_low);
 

@@ -1,8 +1,8 @@
 // The remainder of floats with the sign of the dividend, exact for all arguments.
 //
-// Method: long division of the whole-number mantissas, many quotient bits a step. For f32 a step is 29 bits in f64 arithmetic: dividend below
-// 2^53, quotient by one division, remainder by one fused multiply-add, both exact but for a quotient that may be one too large.
-// For f64 it is 11 bits in u64 arithmetic.
+// Method: long division of the whole-number mantissas, many quotient bits a step. For f32 a step is 29 bits in f64 arithmetic: dividend
+// below 2^53, quotient by one division, remainder by one fused multiply-add, both exact but for a quotient that may be one too large. For
+// f64 it is 11 bits in u64 arithmetic.
 #include <limits>
 
 #include "math/functions.h"
@@ -88,10 +88,10 @@ V quotient_bits(const Parts& x, const Parts& y, V divides) {
 
 V finish(V x, V a, V b, V remainder) {
   const V with_sign = copysign(remainder, x);
-  const V smaller = a < b;                    // also a finite a with an infinite b
+  const V smaller = a < b;  // also a finite a with an infinite b
   const V value = select(smaller, x, with_sign);
   const V finite = a < kInf;
-  const V divisor = b > 0.0;                  // false for 0 and NaN
+  const V divisor = b > 0.0;  // false for 0 and NaN
   const V defined = finite & divisor;
   return select(defined, value, x.like(kNan));
 }

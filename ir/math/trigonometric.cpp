@@ -28,9 +28,9 @@ struct Reduced {
   V quadrant;   // k as u32; only its two lowest bits count
 };
 
-// k pi/2 is taken off in three parts. The first step is exact: both sides are multiples of 2^-24 (2^-23 is the last bit of the first part, and
-// |x| >= 0.78 where k > 0) and the difference is below 1. What the second step rounds away is found by Fast2Sum (T. Dekker, 1971), which
-// holds since r1 is a multiple of the last bit of the product.
+// k pi/2 is taken off in three parts. The first step is exact: both sides are multiples of 2^-24 (2^-23 is the last bit of the first part,
+// and |x| >= 0.78 where k > 0) and the difference is below 1. What the second step rounds away is found by Fast2Sum (T. Dekker, 1971),
+// which holds since r1 is a multiple of the last bit of the product.
 Reduced reduce_medium(V a) {
   const V k = round_even(a * kTwoOverPi);
   const V r1 = fma(k, -kPio2[0], a);
@@ -59,8 +59,8 @@ V funnel(V first, V second, V shift, V rest) {
   return high | low;
 }
 
-// a = m 2^e with a whole 24-bit m. Bits of 2/pi that m 2^e makes worth 4 or more only add whole turns. The 96 bits from there on, times m, give
-// two bits of the quadrant and the fraction of pi/2 to 2^-62; the smallest fraction of an f32 is above 2^-31.
+// a = m 2^e with a whole 24-bit m. Bits of 2/pi that m 2^e makes worth 4 or more only add whole turns. The 96 bits from there on, times m,
+// give two bits of the quadrant and the fraction of pi/2 to 2^-62; the smallest fraction of an f32 is above 2^-31.
 Reduced reduce_large(V a) {
   const V bits = a.as(Type::U32);
   const V fraction_bits = bits & bits.bits(0x7fffff);
@@ -79,10 +79,10 @@ Reduced reduce_large(V a) {
   const V m = mantissa.cast(Type::U64);
   const V top = (a0 << 32) | a1;
   const V carried = (m * a2) >> 32;
-  const V p = m * top + carried;                         // turns of pi/2 times 2^62, mod 4
+  const V p = m * top + carried;  // turns of pi/2 times 2^62, mod 4
   const V quadrant = (p + p.bits(1ull << 61)) >> 62;
   const V fraction = (p << 2).as(Type::I64).cast(Type::F64);
-  const V r = fraction * 0x1.921fb54442d18p-64;          // pi/2 2^-64
+  const V r = fraction * 0x1.921fb54442d18p-64;  // pi/2 2^-64
   const V high = r.cast(Type::F32);
   const V back = high.cast(Type::F64);
   const V low = (r - back).cast(Type::F32);
@@ -93,7 +93,8 @@ Reduced reduce_large(V a) {
 Reduced reduce(V a) {
   Builder& b = a.builder();
   const Reduced medium = reduce_medium(a);
-  const std::uint32_t high = b.slot("math.high", Type::F32), low = b.slot("math.low", Type::F32), quadrant = b.slot("math.quadrant", Type::U32);
+  const std::uint32_t high = b.slot("math.high", Type::F32), low = b.slot("math.low", Type::F32),
+                      quadrant = b.slot("math.quadrant", Type::U32);
   const auto assign = [&](const Reduced& r) {
     b.set(high, r.high.id());
     b.set(low, r.low.id());

@@ -1,5 +1,6 @@
-// Decides which accesses need a run-time check. Walks the program in order with the facts that hold at each point: requires, the conditions of
-// the ifs around, the conditions of exits passed, loop ranges. The reasoning is the prover's; this file decides when a fact begins and ends.
+// Decides which accesses need a run-time check. Walks the program in order with the facts that hold at each point: requires, the conditions
+// of the ifs around, the conditions of exits passed, loop ranges. The reasoning is the prover's; this file decides when a fact begins and
+// ends.
 #include <algorithm>
 #include <vector>
 
@@ -16,7 +17,8 @@ class BoundsWalk {
  public:
   explicit BoundsWalk(Kernel& kernel) : k_(kernel), prover_(kernel), sets_(kernel), node_(kernel.ops.size(), kNone) {
     held_.resize(k_.slots.size());
-    for (std::size_t s = 0; s < held_.size(); ++s) held_[s] = is_float(k_.slots[s].type) ? prover_.opaque(k_.slots[s].type) : prover_.constant(0);
+    for (std::size_t s = 0; s < held_.size(); ++s)
+      held_[s] = is_float(k_.slots[s].type) ? prover_.opaque(k_.slots[s].type) : prover_.constant(0);
   }
 
   std::size_t run() {
@@ -131,7 +133,7 @@ class BoundsWalk {
     const Op& op = k_.ops[id];
     const RegionId body = op.regions[0];
     forget(sets_.of(body));
-    node_[id] = prover_.induction(op.type, node_[op.operands[0]], node_[op.operands[1]]);
+    node_[id] = prover_.induction(op.type, node_[op.operands[0]], node_[op.operands[1]], node_[op.operands[2]]);
     region(body);
     forget(sets_.of(body));
   }

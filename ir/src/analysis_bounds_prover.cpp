@@ -115,17 +115,21 @@ Prover::Node Prover::choice(Type type, Node cond, Node a, Node b) {
 }
 
 // lo <= i < hi: a loop never counts past its end, whatever the step (ops.def).
-Prover::Node Prover::induction(Type type, Node lo, Node hi) {
+Prover::Node Prover::induction(Type type, Node lo, Node hi, Node step) {
   Data d{.kind = Kind::Induction, .code = Opcode::For, .type = type, .operand = {lo, hi, kNone}};
   d.lo = std::max(type_min(type), at(lo).lo);
   d.hi = std::max(std::min(type_max(type), at(hi).hi - 1), d.lo);
+  // From a known start by a known step: the last value on that grid, so that i + 1 is inside in a loop by twos.
+  const Data &first = at(lo), &by = at(step);
+  if (first.lo == first.hi && by.lo == by.hi && by.lo > 0) d.hi = first.lo + (d.hi - first.lo) / by.lo * by.lo;
   return add(d);
 }
 
 Prover::Node Prover::operation(const Op& op, Type operand_type, const std::vector<Node>& operands) {
   Data d{.kind = Kind::Operation, .code = op.code, .axis = op.attr, .type = op.type};
   std::uint64_t tag = op.imm | std::uint64_t{op.attr} << 32;
-  const std::uint64_t threads = k_.has_block_size() ? std::uint64_t{k_.block_size[0]} * k_.block_size[1] * k_.block_size[2] : k_.max_threads;
+  const std::uint64_t threads =
+      k_.has_block_size() ? std::uint64_t{k_.block_size[0]} * k_.block_size[1] * k_.block_size[2] : k_.max_threads;
   const bool narrow = bit_width(op.type) <= 32;
   const Num wide_max = type_max(narrow ? Type::U32 : Type::U64);
   switch (op.code) {
@@ -154,14 +158,23 @@ Prover::Node Prover::operation(const Op& op, Type operand_type, const std::vecto
       d.lo = type_min(op.type);
       d.hi = type_max(op.type);
       break;
-    case Opcode::Stride: tag = std::uint64_t{op.index} * 8 + op.attr; d.hi = type_max(Type::U64); break;
-    case Opcode::GlobalId: d.type = Type::U64; d.hi = type_max(Type::U64); break;
+    case Opcode::Stride:
+      tag = std::uint64_t{op.index} * 8 + op.attr;
+      d.hi = type_max(Type::U64);
+      break;
+    case Opcode::GlobalId:
+      d.type = Type::U64;
+      d.hi = type_max(Type::U64);
+      break;
     case Opcode::BlockDim:
       if (k_.has_block_size()) return constant(k_.block_size[op.attr]);
       d.lo = 1;
       d.hi = k_.max_threads != 0 ? Num{k_.max_threads} : wide_max;
       break;
-    case Opcode::GridDim: d.lo = 1; d.hi = wide_max; break;
+    case Opcode::GridDim:
+      d.lo = 1;
+      d.hi = wide_max;
+      break;
     case Opcode::BlockId: d.hi = wide_max - 1; break;
     case Opcode::ThreadId:
       if (k_.has_block_size()) {
@@ -247,7 +260,8 @@ void Prover::static_range(Data& d) const {
       if (a.lo >= 0 && b.lo >= 0) set(0, all_bits(std::max(a.hi, b.hi)));
       break;
     case Opcode::Shl:
-      if (a.lo >= 0 && a.hi < (Num{1} << 62) && b.lo == b.hi && b.lo >= 0 && b.lo < 62) set(a.lo << static_cast<int>(b.lo), a.hi << static_cast<int>(b.lo));
+      if (a.lo >= 0 && a.hi < (Num{1} << 62) && b.lo == b.hi && b.lo >= 0 && b.lo < 62)
+        set(a.lo << static_cast<int>(b.lo), a.hi << static_cast<int>(b.lo));
       break;
     case Opcode::Shr:
       if (a.lo >= 0 && b.lo == b.hi && b.lo >= 0 && b.lo < 64) set(a.lo >> static_cast<int>(b.lo), a.hi >> static_cast<int>(b.lo));

@@ -31,7 +31,7 @@ class Prover {
   // cond ? a : b, where each side need only exist under its condition.
   Node choice(Type type, Node cond, Node a, Node b);
   // The induction value of a for loop, inside it.
-  Node induction(Type type, Node lo, Node hi);
+  Node induction(Type type, Node lo, Node hi, Node step);
   Node extent(std::uint32_t mem, unsigned dimension);
 
   // --- facts ---------------------------------------------------------------------------------------------------------
@@ -51,14 +51,14 @@ class Prover {
     std::uint8_t axis = 0;
     Type type = Type::U64;  // decides where the operation would wrap
     std::array<Node, 3> operand{kNone, kNone, kNone};
-    Num lo = 0, hi = 0;  // true everywhere
+    Num lo = 0, hi = 0;                     // true everywhere
     std::uint32_t out = kNone, in = kNone;  // heads of the lists of facts
   };
   struct Fact {
     Node from, to;  // from <= to + k
     Num k;
     std::uint32_t next_out, next_in;
-    bool through;   // instead: `to` is an operation on `from`; the relation follows from what it computes
+    bool through;  // instead: `to` is an operation on `from`; the relation follows from what it computes
   };
   enum Truth : std::uint8_t { kUnknown, kTrue, kFalse };
   struct Undo {
@@ -94,14 +94,14 @@ class Prover {
   std::vector<std::uint64_t> tags_;
   std::vector<Node> table_, chain_;
   std::vector<Fact> facts_;
-  std::vector<Truth> truth_;                        // per node
+  std::vector<Truth> truth_;  // per node
   std::vector<Undo> log_;
-  std::vector<std::uint8_t> busy_;                  // per node: bit 0 upper, bit 1 lower under way
-  std::vector<std::pair<Node, Node>> path_;         // at_most under way
+  std::vector<std::uint8_t> busy_;           // per node: bit 0 upper, bit 1 lower under way
+  std::vector<std::pair<Node, Node>> path_;  // at_most under way
   std::array<Node, 3> block_dim_{kNone, kNone, kNone}, grid_dim_{kNone, kNone, kNone};
   Node zero_ = 0;
-  unsigned budget_ = 0;   // steps left for the question under way
-  int busy_depth_ = 0;    // cases of a select under way
+  unsigned budget_ = 0;  // steps left for the question under way
+  int busy_depth_ = 0;   // cases of a select under way
 };
 
 }  // namespace kiln::ir

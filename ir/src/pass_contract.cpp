@@ -9,9 +9,7 @@ namespace {
 
 class Contraction {
  public:
-  explicit Contraction(Kernel& kernel) : k_(kernel), uses_(kernel.ops.size(), 0), region_(kernel.ops.size(), kNone) {
-    count(0);
-  }
+  explicit Contraction(Kernel& kernel) : k_(kernel), uses_(kernel.ops.size(), 0), region_(kernel.ops.size(), kNone) { count(0); }
 
   void run(RegionId region) {
     std::vector<OpId> out;

@@ -1,4 +1,5 @@
-// Merges pure operations that compute the same from the same operands, where the earlier one is visible: in the same region or one around it.
+// Merges pure operations that compute the same from the same operands, where the earlier one is visible: in the same region or one around
+// it.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>

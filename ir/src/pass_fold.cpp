@@ -186,9 +186,7 @@ class Fold {
     out_->push_back(id);
   }
 
-  static bool less(Type t, std::uint64_t a, std::uint64_t b) {
-    return is_signed(t) ? sign_extend(t, a) < sign_extend(t, b) : a < b;
-  }
+  static bool less(Type t, std::uint64_t a, std::uint64_t b) { return is_signed(t) ? sign_extend(t, a) < sign_extend(t, b) : a < b; }
 
   // --- a branch that only computes -> selects -----------------------------------------------------------------------
   // Only cheap pure operations, gets and sets on either side.

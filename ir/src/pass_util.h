@@ -17,7 +17,9 @@ inline bool falls_through(const Kernel& k, OpId id) {
     return ops.empty() || falls_through(k, ops.back());
   });
 }
-inline bool falls_through_region(const Kernel& k, RegionId r) { return k.regions[r].ops.empty() || falls_through(k, k.regions[r].ops.back()); }
+inline bool falls_through_region(const Kernel& k, RegionId r) {
+  return k.regions[r].ops.empty() || falls_through(k, k.regions[r].ops.back());
+}
 
 // Whether a break or continue in `region` belongs to the loop around it.
 inline bool leaves_loop(const Kernel& k, RegionId region) {

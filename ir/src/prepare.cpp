@@ -20,7 +20,8 @@ void refuse_contradictions(const Kernel& k, const std::vector<Visibility>& io) {
       const Op& op = k.op(id);
       if (!is_access(op.code) || op.index != p.mem || info(op.code).form == Form::Load) return;
       found.push_back({k.name, to_string(k, op.loc),
-                       std::string(info(op.code).mnemonic) + " writes to '" + p.name + "', which the signature declares as In: declare it Out or InOut"});
+                       std::string(info(op.code).mnemonic) + " writes to '" + p.name +
+                           "', which the signature declares as In: declare it Out or InOut"});
     });
   }
   if (!found.empty()) throw IrError(std::move(found));

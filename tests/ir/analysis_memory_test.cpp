@@ -71,8 +71,9 @@ TEST_CASE("today's operations need nothing beyond the oldest architecture") {
 TEST_CASE("shared arrays lie one after the other at multiples of 16 bytes, the dynamic one after them") {
   Kernel k;
   Builder b(k);
-  const std::uint32_t global = b.buffer("x", Type::F32, 1, Access::In), first = b.shared("a", Type::F32, {3}), local = b.local("l", Type::F32, {3}),
-                      dynamic = b.dynamic_shared("d", Type::F32), second = b.shared("b", Type::F64, {2, 3}), third = b.shared("c", Type::Bool, {1});
+  const std::uint32_t global = b.buffer("x", Type::F32, 1, Access::In), first = b.shared("a", Type::F32, {3}),
+                      local = b.local("l", Type::F32, {3}), dynamic = b.dynamic_shared("d", Type::F32),
+                      second = b.shared("b", Type::F64, {2, 3}), third = b.shared("c", Type::Bool, {1});
   const SharedLayout l = layout_shared(k);
   CHECK(l.offset[first] == 0);
   CHECK(l.offset[second] == 16);

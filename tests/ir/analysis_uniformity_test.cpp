@@ -48,9 +48,9 @@ TEST_CASE("a declared block shape makes some thread ids more uniform") {
   };
   const Level G = Level::Grid, B = Level::Block, W = Level::Warp, T = Level::Thread;
   const Row rows[] = {
-      {{64, 1, 1}, {T, G, G}, {T, B, B}, W},  {{32, 4, 1}, {T, W, G}, {T, W, B}, W}, {{16, 2, 4}, {T, T, W}, {T, T, W}, W},
-      {{16, 3, 4}, {T, T, T}, {T, T, T}, W},  {{1, 32, 2}, {G, T, W}, {B, T, W}, W}, {{1, 1, 64}, {G, G, T}, {B, B, T}, W},
-      {{32, 1, 1}, {T, G, G}, {T, B, B}, G},  {{33, 1, 1}, {T, G, G}, {T, B, B}, W}, {{1, 1, 1}, {G, G, G}, {B, B, B}, G},
+      {{64, 1, 1}, {T, G, G}, {T, B, B}, W}, {{32, 4, 1}, {T, W, G}, {T, W, B}, W}, {{16, 2, 4}, {T, T, W}, {T, T, W}, W},
+      {{16, 3, 4}, {T, T, T}, {T, T, T}, W}, {{1, 32, 2}, {G, T, W}, {B, T, W}, W}, {{1, 1, 64}, {G, G, T}, {B, B, T}, W},
+      {{32, 1, 1}, {T, G, G}, {T, B, B}, G}, {{33, 1, 1}, {T, G, G}, {T, B, B}, W}, {{1, 1, 1}, {G, G, G}, {B, B, B}, G},
       {{48, 2, 2}, {T, T, W}, {T, T, W}, W},
   };
   for (const Row& row : rows) {
@@ -89,7 +89,8 @@ TEST_CASE("a load is as uniform as its address only where no thread can write th
 
 TEST_CASE("loads of shared and local memory and results of atomics differ per thread") {
   Fixture f;
-  const std::uint32_t s = f.b.shared("s", Type::U32, {4}), l = f.b.local("l", Type::U32, {4}), x = f.b.buffer("x", Type::U32, 1, Access::InOut);
+  const std::uint32_t s = f.b.shared("s", Type::U32, {4}), l = f.b.local("l", Type::U32, {4}),
+                      x = f.b.buffer("x", Type::U32, 1, Access::InOut);
   const ValueId zero = f.b.const_u32(0);
   CHECK(f.of(f.b.load(s, {zero})) == Level::Thread);
   CHECK(f.of(f.b.load(l, {zero})) == Level::Thread);
@@ -115,8 +116,8 @@ TEST_CASE("a slot is as uniform as what is set and as the control under which it
     bool lane_value;
     Level expected;
   };
-  const Row rows[] = {{0, false, Level::Grid}, {1, false, Level::Block}, {2, false, Level::Warp}, {3, false, Level::Thread},
-                      {0, true, Level::Thread}, {1, true, Level::Thread}};
+  const Row rows[] = {{0, false, Level::Grid},   {1, false, Level::Block}, {2, false, Level::Warp},
+                      {3, false, Level::Thread}, {0, true, Level::Thread}, {1, true, Level::Thread}};
   for (const Row& row : rows) {
     CAPTURE(row.control);
     CAPTURE(row.lane_value);

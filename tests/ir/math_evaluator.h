@@ -15,7 +15,7 @@ namespace kiln::ir::test {
 
 class MathFunction {
  public:
-  MathFunction(Opcode op, Type type) : type_(type) {
+  MathFunction(Opcode op, Type type) {
     Builder b(kernel_);
     kernel_.name = "f";
     const std::uint32_t x = b.scalar("x", type), y = b.scalar("y", type);
@@ -40,9 +40,12 @@ class MathFunction {
     return slots_[out_];
   }
   float operator()(float x, float y = 0) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>((*this)(std::uint64_t{std::bit_cast<std::uint32_t>(x)}, std::bit_cast<std::uint32_t>(y))));
+    return std::bit_cast<float>(
+        static_cast<std::uint32_t>((*this)(std::uint64_t{std::bit_cast<std::uint32_t>(x)}, std::bit_cast<std::uint32_t>(y))));
   }
-  double operator()(double x, double y = 0) { return std::bit_cast<double>((*this)(std::bit_cast<std::uint64_t>(x), std::bit_cast<std::uint64_t>(y))); }
+  double operator()(double x, double y = 0) {
+    return std::bit_cast<double>((*this)(std::bit_cast<std::uint64_t>(x), std::bit_cast<std::uint64_t>(y)));
+  }
 
  private:
   bool region(RegionId r) {  // what its yield says
@@ -72,7 +75,6 @@ class MathFunction {
   }
 
   Kernel kernel_;
-  Type type_;
   std::uint32_t out_ = 0;
   std::array<std::uint64_t, 2> arguments_{};
   std::vector<std::uint64_t> slots_, values_;

@@ -81,7 +81,8 @@ TEST_CASE("an expression folds to what it equals, bit for bit, and to nothing el
     const std::string kept = "store b[%j], %y\n";  // keeps both loads alive
     const std::string before = head + row.before + "\nstore b[%i], %r\n" + kept;
     std::string after = before;
-    if (row.after) after = std::string(row.after) == "x" ? head + "store b[%i], %x\n" + kept : head + row.after + "\nstore b[%i], %r\n" + kept;
+    if (row.after)
+      after = std::string(row.after) == "x" ? head + "store b[%i], %x\n" + kept : head + row.after + "\nstore b[%i], %r\n" + kept;
     Kernel k = kernel_of(declarations, before), expected = kernel_of(declarations, after);
     fold_and_clean(k);
     eliminate_common(expected);
@@ -135,24 +136,31 @@ TEST_CASE("control flow with a known outcome becomes what it does") {
       {"a branch not taken", decls, "%c = const false : bool\n%i = const 0 : u32\nif %c {\nstore b[%i], %i\n}\nbarrier", "barrier"},
       {"code after a certain return", decls, "%c = const true : bool\n%i = const 0 : u32\nif %c {\nreturn\n}\nstore b[%i], %i", "return"},
       {"code after an if that leaves on both sides", decls,
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %v, %i\n%d = ne %v, %i\nif %d {\nstore b[%i], %i\nreturn\n} else {\nreturn\n}\nstore b[%i], %v",
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %v, %i\n%d = ne %v, %i\nif %d {\nstore b[%i], %i\nreturn\n} else {\nreturn\n}\nstore "
+       "b[%i], %v",
        "%i = const 0 : u32\n%v = load b[%i]\n%d = ne %v, %i\nif %d {\nstore b[%i], %i\nreturn\n} else {\nreturn\n}"},
       {"an empty branch", decls, "%i = const 0 : u32\n%v = load b[%i]\n%c = ne %v, %i\nif %c {\n}\nbarrier", "barrier"},
       {"a known case", decls,
-       "%i = const 2 : u32\n%j = const 0 : u32\nswitch %i {\ncase 1 {\nbarrier\n}\ncase 2 {\nstore b[%i], %j\n}\ndefault {\nwarp_sync\n}\n}",
+       "%i = const 2 : u32\n%j = const 0 : u32\nswitch %i {\ncase 1 {\nbarrier\n}\ncase 2 {\nstore b[%i], %j\n}\ndefault "
+       "{\nwarp_sync\n}\n}",
        "%i = const 2 : u32\n%j = const 0 : u32\nstore b[%i], %j"},
       {"a known default", decls,
-       "%i = const 3 : u32\n%j = const 0 : u32\nswitch %i {\ncase 1 {\nbarrier\n}\ncase 2 {\nstore b[%i], %j\n}\ndefault {\nwarp_sync\n}\n}", "warp_sync"},
-      {"a loop without an iteration", decls, "%a = const 4 : u32\n%b = const 4 : u32\n%s = const 1 : u32\nfor %i = %a, %b, %s : u32 {\nbarrier\n}\nwarp_sync",
+       "%i = const 3 : u32\n%j = const 0 : u32\nswitch %i {\ncase 1 {\nbarrier\n}\ncase 2 {\nstore b[%i], %j\n}\ndefault "
+       "{\nwarp_sync\n}\n}",
        "warp_sync"},
+      {"a loop without an iteration", decls,
+       "%a = const 4 : u32\n%b = const 4 : u32\n%s = const 1 : u32\nfor %i = %a, %b, %s : u32 {\nbarrier\n}\nwarp_sync", "warp_sync"},
       {"a signed loop that counts from below zero runs", decls,
        "%a = const -1 : i32\n%b = const 0 : i32\n%s = const 1 : i32\nfor %i = %a, %b, %s : i32 {\nbarrier\n}",
        "%a = const -1 : i32\n%b = const 0 : i32\n%s = const 1 : i32\nfor %i = %a, %b, %s : i32 {\nbarrier\n}"},
       {"a while that is false at once runs its condition once", decls,
-       "while {\n%i = const 0 : u32\nstore b[%i], %i\n%c = const false : bool\nyield %c\n} do {\nbarrier\n}", "%i = const 0 : u32\nstore b[%i], %i"},
+       "while {\n%i = const 0 : u32\nstore b[%i], %i\n%c = const false : bool\nyield %c\n} do {\nbarrier\n}",
+       "%i = const 0 : u32\nstore b[%i], %i"},
       {"a while whose condition may break stays", decls,
-       "%i = const 0 : u32\n%v = load b[%i]\n%d = ne %v, %i\nwhile {\nif %d {\nstore b[%i], %i\nbreak\n}\n%c = const false : bool\nyield %c\n} do {\nbarrier\n}",
-       "%i = const 0 : u32\n%v = load b[%i]\n%d = ne %v, %i\nwhile {\nif %d {\nstore b[%i], %i\nbreak\n}\n%c = const false : bool\nyield %c\n} do {\nbarrier\n}"},
+       "%i = const 0 : u32\n%v = load b[%i]\n%d = ne %v, %i\nwhile {\nif %d {\nstore b[%i], %i\nbreak\n}\n%c = const false : bool\nyield "
+       "%c\n} do {\nbarrier\n}",
+       "%i = const 0 : u32\n%v = load b[%i]\n%d = ne %v, %i\nwhile {\nif %d {\nstore b[%i], %i\nbreak\n}\n%c = const false : bool\nyield "
+       "%c\n} do {\nbarrier\n}"},
       {"a return in a while's condition is not moved before its yield", decls,
        "while {\n%d = const true : bool\nif %d {\nreturn\n}\n%c = const true : bool\nyield %c\n} do {\nbarrier\n}",
        "while {\n%d = const true : bool\nif %d {\nreturn\n}\nyield %d\n} do {\nbarrier\n}"},
@@ -163,22 +171,27 @@ TEST_CASE("control flow with a known outcome becomes what it does") {
 TEST_CASE("gets give what was set, where that is certain") {
   constexpr const char* decls = "buffer b : u32[*] inout\nslot s : u32\nslot t : u32\n";
   const Rewrite rows[] = {
-      {"straight on", decls, "%i = const 0 : u32\n%v = load b[%i]\nset s, %v\n%g = get s\nstore b[%i], %g", "%i = const 0 : u32\n%v = load b[%i]\nstore b[%i], %v"},
+      {"straight on", decls, "%i = const 0 : u32\n%v = load b[%i]\nset s, %v\n%g = get s\nstore b[%i], %g",
+       "%i = const 0 : u32\n%v = load b[%i]\nstore b[%i], %v"},
       {"zero before the first set", decls, "%g = get s\nstore b[%g], %g", "%g = const 0 : u32\nstore b[%g], %g"},
       {"two gets of something unknown", decls,
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nif %c {\nset s, %v\nbarrier\n}\n%g = get s\n%h = get s\n%r = sub %g, %h\nstore b[%i], %r",
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nif %c {\nset s, %v\nbarrier\n}\n%g = get s\n%h = get s\n%r = sub %g, "
+       "%h\nstore b[%i], %r",
        "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nif %c {\nbarrier\n}\nstore b[%i], %i"},
       {"set before a loop, not in it", decls,
-       "%i = const 0 : u32\n%n = const 9 : u32\n%o = const 1 : u32\n%v = load b[%i]\nset s, %v\nfor %j = %i, %n, %o : u32 {\n%g = get s\nstore b[%j], %g\n}",
+       "%i = const 0 : u32\n%n = const 9 : u32\n%o = const 1 : u32\n%v = load b[%i]\nset s, %v\nfor %j = %i, %n, %o : u32 {\n%g = get "
+       "s\nstore b[%j], %g\n}",
        "%i = const 0 : u32\n%n = const 9 : u32\n%o = const 1 : u32\n%v = load b[%i]\nfor %j = %i, %n, %o : u32 {\nstore b[%j], %v\n}"},
       {"set in the loop after the get", decls,
        "%i = const 0 : u32\n%n = const 9 : u32\n%o = const 1 : u32\nfor %j = %i, %n, %o : u32 {\n%g = get s\nstore b[%j], %g\nset s, %j\n}",
-       "%i = const 0 : u32\n%n = const 9 : u32\n%o = const 1 : u32\nfor %j = %i, %n, %o : u32 {\n%g = get s\nstore b[%j], %g\nset s, %j\n}"},
+       "%i = const 0 : u32\n%n = const 9 : u32\n%o = const 1 : u32\nfor %j = %i, %n, %o : u32 {\n%g = get s\nstore b[%j], %g\nset s, "
+       "%j\n}"},
       {"set on one side of a branch", decls,
        "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\nset s, %i\nbarrier\n}\n%g = get s\nstore b[%i], %g",
        "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\nset s, %i\nbarrier\n}\n%g = get s\nstore b[%i], %g"},
       {"set on a side that leaves", decls,
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\nset s, %i\nbarrier\nreturn\n}\n%g = get s\nstore b[%i], %g",
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\nset s, %i\nbarrier\nreturn\n}\n%g = get s\nstore b[%i], "
+       "%g",
        "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nif %c {\nbarrier\nreturn\n}\nstore b[%i], %v"},
   };
   check_rewrites(rows, fold_and_clean);
@@ -188,23 +201,31 @@ TEST_CASE("a small branch that only computes becomes a select") {
   constexpr const char* decls = "buffer b : u32[*] inout\nslot s : u32\nslot t : bool\n";
   const Rewrite rows[] = {
       {"one side", decls,
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = add %v, %v\nset s, %w\n}\n%g = get s\nstore b[%i], %g",
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = add %v, %v\nset s, %w\n}\n%g = get s\nstore b[%i], "
+       "%g",
        "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\n%w = add %v, %v\n%g = select %c, %w, %v\nstore b[%i], %g"},
       {"both sides", decls,
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nif %c {\n%w = add %v, %v\nset s, %w\n} else {\n%u = mul %v, %v\nset s, %u\n}\n%g = get s\nstore b[%i], %g",
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nif %c {\n%w = add %v, %v\nset s, %w\n} else {\n%u = mul %v, %v\nset s, "
+       "%u\n}\n%g = get s\nstore b[%i], %g",
        "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\n%w = add %v, %v\n%u = mul %v, %v\n%g = select %c, %w, %u\nstore b[%i], %g"},
       {"an unset local keeps its zero", decls,
        "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nif %c {\nset s, %v\n}\n%g = get s\nstore b[%i], %g",
        "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\n%g = select %c, %v, %i\nstore b[%i], %g"},
       {"the short-circuit and of two conditions", decls,
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset t, %c\nif %c {\n%d = lt %v, %v\n%w = add %v, %v\n%e = ne %w, %v\nset t, %e\n}\n%g = get t\nif %g {\nstore b[%i], %v\n}",
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\n%w = add %v, %v\n%e = ne %w, %v\n%g = and %c, %e\nif %g {\nstore b[%i], %v\n}"},
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset t, %c\nif %c {\n%d = lt %v, %v\n%w = add %v, %v\n%e = ne %w, %v\nset t, "
+       "%e\n}\n%g = get t\nif %g {\nstore b[%i], %v\n}",
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\n%w = add %v, %v\n%e = ne %w, %v\n%g = and %c, %e\nif %g {\nstore b[%i], "
+       "%v\n}"},
       {"a division is not computed in vain", decls,
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = div %i, %v\nset s, %w\n}\n%g = get s\nstore b[%i], %g",
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = div %i, %v\nset s, %w\n}\n%g = get s\nstore b[%i], %g"},
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = div %i, %v\nset s, %w\n}\n%g = get s\nstore b[%i], "
+       "%g",
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = div %i, %v\nset s, %w\n}\n%g = get s\nstore b[%i], "
+       "%g"},
       {"a load is never moved out of its guard", decls,
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = load b[%v]\nset s, %w\n}\n%g = get s\nstore b[%i], %g",
-       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = load b[%v]\nset s, %w\n}\n%g = get s\nstore b[%i], %g"},
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = load b[%v]\nset s, %w\n}\n%g = get s\nstore b[%i], "
+       "%g",
+       "%i = const 0 : u32\n%v = load b[%i]\n%c = lt %i, %v\nset s, %v\nif %c {\n%w = load b[%v]\nset s, %w\n}\n%g = get s\nstore b[%i], "
+       "%g"},
   };
   check_rewrites(rows, fold_and_clean);
 }
@@ -212,11 +233,14 @@ TEST_CASE("a small branch that only computes becomes a select") {
 TEST_CASE("a declared block shape and static memories are constants") {
   const Rewrite rows[] = {
       {"shape", "block_size 32, 1, 1\nbuffer b : u32[*] inout\nshared s : f32[4, 6]",
-       "%a = block_dim.x\n%b = thread_id.y\n%c = warp_id\n%d = extent s.1 : u32\n%e = size s : u32\nstore b[%a], %b\nstore b[%c], %d\nstore b[%e], %e",
-       "%a = const 32 : u32\n%b = const 0 : u32\n%d = const 6 : u32\n%e = const 24 : u32\nstore b[%a], %b\nstore b[%b], %d\nstore b[%e], %e"},
+       "%a = block_dim.x\n%b = thread_id.y\n%c = warp_id\n%d = extent s.1 : u32\n%e = size s : u32\nstore b[%a], %b\nstore b[%c], "
+       "%d\nstore b[%e], %e",
+       "%a = const 32 : u32\n%b = const 0 : u32\n%d = const 6 : u32\n%e = const 24 : u32\nstore b[%a], %b\nstore b[%b], %d\nstore b[%e], "
+       "%e"},
       {"size of rank one is its extent", "buffer b : u32[*] inout", "%a = size b : u32\n%b = extent b.0 : u32\nstore b[%a], %b",
        "%a = extent b.0 : u32\nstore b[%a], %a"},
-      {"no shape declared", "buffer b : u32[*] inout", "%a = block_dim.x\n%b = thread_id.y\nstore b[%a], %b", "%a = block_dim.x\n%b = thread_id.y\nstore b[%a], %b"},
+      {"no shape declared", "buffer b : u32[*] inout", "%a = block_dim.x\n%b = thread_id.y\nstore b[%a], %b",
+       "%a = block_dim.x\n%b = thread_id.y\nstore b[%a], %b"},
   };
   check_rewrites(rows, fold_and_clean);
 }

@@ -86,7 +86,8 @@ class Generator {
     return p[chance(2) ? size - 1 - pick(std::min(size, 4u)) : pick(size)];
   }
   ValueId constant(Type t) {
-    static constexpr std::uint32_t values[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 32, 40, 63, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
+    static constexpr std::uint32_t values[] = {0,  1,  2,  3,  4,  5,          7,          8,          9,
+                                               16, 31, 32, 40, 63, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
     const std::uint32_t v = values[chance(4) ? pick(std::size(values)) : pick(10)];
     switch (t) {
       case Type::F32: return b_.const_f32(static_cast<float>(static_cast<std::int32_t>(v)) * (chance(2) ? 0.5f : -1.0f));
@@ -188,7 +189,8 @@ class Generator {
   }
 
   ValueId condition() {
-    static constexpr Opcode ops[] = {Opcode::Lt, Opcode::Lt, Opcode::Lt, Opcode::Ge, Opcode::Ge, Opcode::Le, Opcode::Gt, Opcode::Eq, Opcode::Ne};
+    static constexpr Opcode ops[] = {Opcode::Lt, Opcode::Lt, Opcode::Lt, Opcode::Ge, Opcode::Ge,
+                                     Opcode::Le, Opcode::Gt, Opcode::Eq, Opcode::Ne};
     const auto compare = [&] {
       const Type t = chance(4) ? Type::I32 : chance(8) ? Type::F32 : chance(8) ? Type::U64 : Type::U32;
       const ValueId a = any(t), b = t == Type::U32 ? limit() : any(t);
@@ -341,7 +343,8 @@ class Generator {
 
   void choose(int depth) {
     const OpId op = b_.switch_(chance(2) ? b_.binary(Opcode::And, any(Type::U32), b_.const_u32(3)) : any(Type::U32), {0, 2, 5});
-    for (unsigned r = 0; r < 4; ++r) inside(k_.op(op).regions[r], [&] {
+    for (unsigned r = 0; r < 4; ++r)
+      inside(k_.op(op).regions[r], [&] {
         if (!chance(3)) block(depth - 1, 3);
         if (chance(12)) leave();
       });

@@ -11,9 +11,7 @@ namespace {
 std::string refusal(const Kernel& k) {
   try {
     prepare(k);
-  } catch (const IrError& e) {
-    return e.what();
-  }
+  } catch (const IrError& e) { return e.what(); }
   return "";
 }
 
