@@ -83,39 +83,43 @@ class BoundsWalk {
     for (const std::uint32_t s : slots) held_[s] = prover_.opaque(k_.slots[s].type);
   }
 
+  struct Held {
+    std::uint32_t slot;
+    Node before;
+    Node after[2];
+  };
+
   void branch(const Op& op) {
     const Node cond = node_[op.operands[0]];
     const RegionId regions[2] = {op.regions[0], op.regions[1]};
-    const std::vector<Node> before = held_;
-    std::vector<Node> after[2];
+    std::vector<Held> slots;  // each slot set on either side: before, after the one, after the other
+    for (const RegionId r : regions) {
+      for (const std::uint32_t s : sets_.of(r)) slots.push_back({s, held_[s], {}});
+    }
     bool goes_on[2];
     for (int side = 0; side < 2; ++side) {
-      held_ = before;
       const std::size_t m = prover_.mark();
       prover_.assume(cond, side == 0);
       walk_region(regions[side]);
       prover_.undo(m);
-      after[side] = std::move(held_);
+      for (Held& h : slots) h.after[side] = held_[h.slot];
+      for (const Held& h : slots) held_[h.slot] = h.before;
       goes_on[side] = falls_through_region(k_, regions[side]);
     }
-    if (goes_on[0] != goes_on[1]) {
-      const int side = goes_on[0] ? 0 : 1;
-      held_ = std::move(after[side]);
-      prover_.assume(cond, side == 0);  // until the end of the region that this branch stands in
-      return;
+    const bool one_way = goes_on[0] != goes_on[1];
+    const int way = goes_on[0] ? 0 : 1;
+    for (const Held& h : slots) {
+      held_[h.slot] = one_way ? h.after[way] : prover_.choice(k_.slots[h.slot].type, cond, h.after[0], h.after[1]);
     }
-    held_ = before;
-    for (const int side : {0, 1}) {
-      for (const std::uint32_t s : sets_.of(regions[side])) held_[s] = prover_.choice(k_.slots[s].type, cond, after[0][s], after[1][s]);
-    }
+    if (one_way) prover_.assume(cond, way == 0);  // until the end of the region that this branch stands in
   }
 
   void choose(const Op& op) {
     const Node value = node_[op.operands[0]];
     const Type type = k_.ops[op.operands[0]].type;
-    const std::vector<Node> before = held_;
     for (std::size_t i = 0; i < op.regions.size(); ++i) {
-      held_ = before;
+      std::vector<Held> slots;
+      for (const std::uint32_t s : sets_.of(op.regions[i])) slots.push_back({s, held_[s], {}});
       const std::size_t m = prover_.mark();
       if (i < op.cases.size()) {
         const Prover::Num c = is_signed(type) ? Prover::Num{sign_extend(type, op.cases[i])} : Prover::Num{op.cases[i]};
@@ -123,8 +127,8 @@ class BoundsWalk {
       }
       walk_region(op.regions[i]);
       prover_.undo(m);
+      for (const Held& h : slots) held_[h.slot] = h.before;
     }
-    held_ = before;
     for (const RegionId r : op.regions) forget(sets_.of(r));
   }
 

@@ -12,7 +12,28 @@ namespace {
 
 // What a slot holds at a point: an operation's value, zero (never set), or unknown.
 constexpr ValueId kUnknown = kNone, kZero = kNone - 1;
-using Known = std::vector<ValueId>;
+class Known {
+ public:
+  explicit Known(std::size_t slots) : held_(slots, kZero) {}
+  ValueId operator[](std::uint32_t slot) const { return held_[slot]; }
+  void set(std::uint32_t slot, ValueId v) {
+    if (held_[slot] == v) return;
+    log_.emplace_back(slot, held_[slot]);
+    held_[slot] = v;
+  }
+  void forget(const std::vector<std::uint32_t>& slots) {
+    for (const std::uint32_t s : slots) set(s, kUnknown);
+  }
+  // Back to what was known at a mark: values made inside a region are not visible after it.
+  std::size_t mark() const { return log_.size(); }
+  void undo(std::size_t mark) {
+    for (; log_.size() > mark; log_.pop_back()) held_[log_.back().first] = log_.back().second;
+  }
+
+ private:
+  std::vector<ValueId> held_;
+  std::vector<std::pair<std::uint32_t, ValueId>> log_;
+};
 
 // A branch of at most so many cheap pure operations is computed unconditionally.
 constexpr std::size_t kSpeculated = 8;
@@ -25,7 +46,7 @@ class Fold {
   }
 
   void run() {
-    Known known(k_.slots.size(), kZero);
+    Known known(k_.slots.size());
     region(0, known);
   }
 
@@ -81,24 +102,20 @@ class Fold {
   }
 
   void get(OpId id, Known& known) {
-    ValueId& held = known[k_.ops[id].index];
-    if (held == kUnknown) {
-      held = id;
-    } else if (held == kZero) {
-      held = id;
-      make_constant(k_.ops[id], 0);
-    } else {
-      return replace(id, held);
-    }
+    const std::uint32_t slot = k_.ops[id].index;
+    const ValueId held = known[slot];
+    if (held != kUnknown && held != kZero) return replace(id, held);
+    if (held == kZero) make_constant(k_.ops[id], 0);
+    known.set(slot, id);
     out_->push_back(id);
   }
 
   void set(OpId id, Known& known) {
-    ValueId& held = known[k_.ops[id].index];
-    const ValueId v = k_.ops[id].operands[0];
+    const std::uint32_t slot = k_.ops[id].index;
+    const ValueId held = known[slot], v = k_.ops[id].operands[0];
     const bool same = held == v || (held == kZero && k_.ops[v].code == Opcode::Const && k_.ops[v].imm == 0);
     if (same) return;
-    held = v;
+    known.set(slot, v);
     out_->push_back(id);
   }
 
@@ -116,19 +133,16 @@ class Fold {
     return !in_condition || ops.empty() || falls_through(k_, ops.back());
   }
 
-  void forget(Known& known, const std::vector<std::uint32_t>& slots) {
-    for (const std::uint32_t s : slots) known[s] = kUnknown;
-  }
-
   // Rewrites the alternatives of an if or switch. Afterwards what is known is what was known before, less what an alternative that goes
-  // on to the join has set: values made inside are not visible after it.
+  // on to the join has set.
   void alternatives(const std::vector<RegionId>& regions, Known& known) {
-    const Known before = known;
     for (const RegionId r : regions) {
-      Known inside = before;
-      region(r, inside);
-      const std::vector<OpId>& ops = k_.regions[r].ops;
-      if (ops.empty() || falls_through(k_, ops.back())) forget(known, sets_.of(r));
+      const std::size_t m = known.mark();
+      region(r, known);
+      known.undo(m);
+    }
+    for (const RegionId r : regions) {
+      if (falls_through_region(k_, r)) known.forget(sets_.of(r));
     }
   }
 
@@ -138,7 +152,10 @@ class Fold {
       const RegionId taken = regions[c->imm != 0 ? 0 : 1];
       if (may_splice(taken, in_condition)) return splice(taken, known);
     }
-    const Known before = known;
+    std::vector<std::pair<std::uint32_t, ValueId>> before;
+    for (const RegionId r : regions) {
+      for (const std::uint32_t slot : sets_.of(r)) before.emplace_back(slot, known[slot]);
+    }
     alternatives(regions, known);
     if (k_.regions[regions[0]].ops.empty() && k_.regions[regions[1]].ops.empty()) return;
     if (select_instead(id, before, known)) return;
@@ -162,18 +179,20 @@ class Fold {
     const Op *lo = constant(op.operands[0]), *hi = constant(op.operands[1]);
     if (lo && hi && !less(op.type, lo->imm, hi->imm)) return;
     const RegionId body = op.regions[0];
-    forget(known, sets_.of(body));
-    Known inside = known;
-    region(body, inside);
+    known.forget(sets_.of(body));
+    const std::size_t m = known.mark();
+    region(body, known);
+    known.undo(m);
     out_->push_back(id);
   }
 
   void while_loop(OpId id, Known& known) {
     const RegionId condition = k_.ops[id].regions[0], body = k_.ops[id].regions[1];
-    forget(known, sets_.of(condition));
-    forget(known, sets_.of(body));
-    Known inside = known;
-    region(condition, inside);
+    known.forget(sets_.of(condition));
+    known.forget(sets_.of(body));
+    const std::size_t m = known.mark();
+    region(condition, known);
+    known.undo(m);
     const std::vector<OpId>& ops = k_.regions[condition].ops;
     const Op& yield = k_.ops[ops.back()];
     const Op* c = yield.code == Opcode::Yield ? constant(yield.operands[0]) : nullptr;
@@ -181,8 +200,8 @@ class Fold {
       out_->insert(out_->end(), ops.begin(), ops.end() - 1);  // the condition runs once, the body never
       return;
     }
-    inside = known;
-    region(body, inside);
+    region(body, known);
+    known.undo(m);
     out_->push_back(id);
   }
 
@@ -202,7 +221,7 @@ class Fold {
     return true;
   }
 
-  bool select_instead(OpId id, const Known& before, Known& known) {
+  bool select_instead(OpId id, const std::vector<std::pair<std::uint32_t, ValueId>>& before, Known& known) {
     const Op op = k_.ops[id];
     std::size_t budget = kSpeculated;
     if (!only_computes(op.regions[0], budget) || !only_computes(op.regions[1], budget)) return false;
@@ -227,14 +246,15 @@ class Fold {
     }
     for (std::size_t i = 0; i < slots.size(); ++i) {
       const Type type = k_.slots[slots[i]].type;
+      const ValueId held = std::find_if(before.begin(), before.end(), [&](const auto& b) { return b.first == slots[i]; })->second;
       ValueId arms[2] = {last[0][i], last[1][i]};
       for (ValueId& arm : arms) {
-        if (arm == kNone) arm = old_value(slots[i], type, before[slots[i]], op.loc);
+        if (arm == kNone) arm = old_value(slots[i], type, held, op.loc);
       }
       const OpId choice = append({.code = Opcode::Select, .type = type, .loc = op.loc, .operands = {op.operands[0], arms[0], arms[1]}});
       pure(choice);
       const OpId assign = append({.code = Opcode::Set, .index = slots[i], .loc = op.loc, .operands = {replaced_[choice]}});
-      known[slots[i]] = before[slots[i]];  // still true here, so that setting the same again is dropped
+      known.set(slots[i], held);  // still true here, so that setting the same again is dropped
       set(assign, known);
     }
     return true;
