@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis_bounds_prover.h"
+#include "analysis_bounds_slots.h"
 #include "kiln/ir/analysis.h"
 #include "pass_util.h"
 
@@ -15,7 +16,8 @@ using Node = Prover::Node;
 
 class BoundsWalk {
  public:
-  explicit BoundsWalk(Kernel& kernel) : k_(kernel), prover_(kernel), sets_(kernel), node_(kernel.ops.size(), kNone) {
+  explicit BoundsWalk(Kernel& kernel)
+      : k_(kernel), prover_(kernel), sets_(kernel), ranges_(slot_ranges(kernel)), node_(kernel.ops.size(), kNone) {
     held_.resize(k_.slots.size());
     for (std::size_t s = 0; s < held_.size(); ++s)
       held_[s] = is_float(k_.slots[s].type) ? prover_.opaque(k_.slots[s].type) : prover_.constant(0);
@@ -80,7 +82,7 @@ class BoundsWalk {
   }
 
   void forget(const std::vector<std::uint32_t>& slots) {
-    for (const std::uint32_t s : slots) held_[s] = prover_.opaque(k_.slots[s].type);
+    for (const std::uint32_t s : slots) held_[s] = prover_.opaque(k_.slots[s].type, ranges_[s]);
   }
 
   struct Held {
@@ -157,8 +159,9 @@ class BoundsWalk {
   Kernel& k_;
   Prover prover_;
   SlotSets sets_;
-  std::vector<Node> node_;  // per operation: of its result
-  std::vector<Node> held_;  // per slot: what it holds now
+  std::vector<Prover::Range> ranges_;  // per slot, at any time
+  std::vector<Node> node_;             // per operation: of its result
+  std::vector<Node> held_;             // per slot: what it holds now
   std::vector<Node> operands_;
   std::size_t checked_ = 0;
 };

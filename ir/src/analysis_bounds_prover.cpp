@@ -88,12 +88,14 @@ Prover::Node Prover::constant(Num value) {
   return intern(mix(1, static_cast<std::uint64_t>(value)), d, 0, made);
 }
 
-Prover::Node Prover::opaque(Type type) {
+Prover::Range Prover::range_of(Type type) { return {type_min(type), type_max(type)}; }
+
+Prover::Node Prover::opaque(Type type) { return opaque(type, countable(type) ? range_of(type) : Range{}); }
+
+Prover::Node Prover::opaque(Type type, Range range) {
   Data d{.kind = Kind::Opaque, .type = type};
-  if (countable(type)) {
-    d.lo = type_min(type);
-    d.hi = type_max(type);
-  }
+  d.lo = range.lo;
+  d.hi = range.hi;
   return add(d);
 }
 
@@ -260,11 +262,10 @@ void Prover::static_range(Data& d) const {
       if (a.lo >= 0 && b.lo >= 0) set(0, all_bits(std::max(a.hi, b.hi)));
       break;
     case Opcode::Shl:
-      if (a.lo >= 0 && a.hi < (Num{1} << 62) && b.lo == b.hi && b.lo >= 0 && b.lo < 62)
-        set(a.lo << static_cast<int>(b.lo), a.hi << static_cast<int>(b.lo));
+      if (a.lo >= 0 && a.hi < (Num{1} << 62) && b.lo >= 0 && b.hi < 62) set(a.lo << static_cast<int>(b.lo), a.hi << static_cast<int>(b.hi));
       break;
     case Opcode::Shr:
-      if (a.lo >= 0 && b.lo == b.hi && b.lo >= 0 && b.lo < 64) set(a.lo >> static_cast<int>(b.lo), a.hi >> static_cast<int>(b.lo));
+      if (a.lo >= 0 && b.lo >= 0 && b.hi < 64) set(a.lo >> static_cast<int>(b.hi), a.hi >> static_cast<int>(b.lo));
       else if (a.lo >= 0) set(0, a.hi);
       break;
     case Opcode::Neg:
@@ -538,16 +539,15 @@ Num Prover::upper_of_operation(Node x, int depth) {
       if (lower(a, depth) < 0 || lower(b, depth) < 0) return kInf;
       return all_bits(std::max(upper(a, depth), upper(b, depth)));
     case Opcode::Shl: {
-      if (at(b).kind != Kind::Constant || at(b).lo < 0 || at(b).lo >= 62 || lower(a, depth) < 0) return kInf;
-      const Num u = upper(a, depth);
-      if (u >= (Num{1} << 62)) return kInf;
-      const Num shifted = u << static_cast<int>(at(b).lo);
+      const Num u = upper(a, depth), count = upper(b, depth);
+      if (lower(a, depth) < 0 || lower(b, depth) < 0 || u >= (Num{1} << 62) || count >= 62) return kInf;
+      const Num shifted = u << static_cast<int>(count);
       return shifted <= type_max(d.type) ? shifted : kInf;
     }
     case Opcode::Shr: {
       if (lower(a, depth) < 0) return kInf;
-      const Num u = upper(a, depth);
-      return at(b).kind == Kind::Constant && at(b).lo >= 0 && at(b).lo < 64 ? u >> static_cast<int>(at(b).lo) : u;
+      const Num u = upper(a, depth), count = lower(b, depth);
+      return count >= 0 && count < 64 ? u >> static_cast<int>(count) : u;
     }
     case Opcode::Min: return std::min(upper(a, depth), upper(b, depth));
     case Opcode::Max: return std::max(upper(a, depth), upper(b, depth));

@@ -24,8 +24,15 @@ class Prover {
 
   // --- nodes ---------------------------------------------------------------------------------------------------------
   Node constant(Num value);
-  // A value about which only its type is known, different from every other.
+  struct Range {
+    Num lo = 0, hi = 0;  // both inside
+    bool operator==(const Range&) const = default;
+  };
+  // A value about which only its type, or a range, is known; different from every other.
   Node opaque(Type type);
+  Node opaque(Type type, Range range);
+  static Range range_of(Type type);                              // of an integer or bool type
+  Range range_of(Node n) const { return {at(n).lo, at(n).hi}; }  // true everywhere, for any facts
   // The node of a pure operation, or of one whose result says something about its operands (votes). `operands` are nodes.
   Node operation(const Op& op, Type operand_type, const std::vector<Node>& operands);
   // cond ? a : b, where each side need only exist under its condition.

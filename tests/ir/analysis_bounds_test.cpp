@@ -417,6 +417,120 @@ TEST_CASE("loops") {
   check_rows(rows, "buffer y : u32[*] inout\nscalar n : u32\n");
 }
 
+TEST_CASE("locals that a loop changes within bounds") {
+  const Row rows[] = {
+      {"a tree reduction that halves", "block_size 256, 1, 1\nshared a : u32[256]\nshared b : u32[255]\nslot s : u32\n", R"(
+        %t = thread_id.x
+        %z = const 0 : u32
+        %one = const 1 : u32
+        %first = const 128 : u32
+        set s, %first
+        while {
+          %s = get s
+          %c = gt %s, %z
+          yield %c
+        } do {
+          %s2 = get s
+          %g = lt %t, %s2
+          if %g {
+            %i = add %t, %s2
+            %v = load a[%i] proven
+            %w = load a[%t] proven
+            %x = load b[%i] checked
+            store a[%t], %v proven
+          }
+          barrier
+          %half = shr %s2, %one
+          set s, %half
+        })"},
+      {"a scan that doubles, looking back", "block_size 256, 1, 1\nshared a : u32[256]\nslot s : u32\n", R"(
+        %t = thread_id.x
+        %one = const 1 : u32
+        %end = const 256 : u32
+        set s, %one
+        while {
+          %s = get s
+          %c = lt %s, %end
+          yield %c
+        } do {
+          %s2 = get s
+          %back = sub %t, %s2
+          %g = ge %t, %s2
+          if %g {
+            %v = load a[%back] proven
+          }
+          %w = load a[%back] checked
+          %double = add %s2, %s2
+          set s, %double
+        })"},
+      {"a counter without an end in sight", "local a : u32[64]\nslot s : u32\n", R"(
+        %one = const 1 : u32
+        %n = thread_id.x
+        %z = const 0 : u32
+        for %k = %z, %n, %one : u32 {
+          %s = get s
+          store a[%s], %k checked
+          %next = add %s, %one
+          set s, %next
+        })"},
+      {"a counter that wraps around by remainder", "local a : u32[64]\nlocal b : u32[63]\nslot s : u32\n", R"(
+        %one = const 1 : u32
+        %n = thread_id.x
+        %m = const 64 : u32
+        %z = const 0 : u32
+        for %k = %z, %n, %one : u32 {
+          %s = get s
+          store a[%s], %k proven
+          store b[%s], %k checked
+          %next = add %s, %one
+          %r = rem %next, %m
+          set s, %r
+        })"},
+      {"two locals that feed each other", "local a : u32[65]\nslot s : u32\nslot t : u32\n", R"(
+        %one = const 1 : u32
+        %n = thread_id.x
+        %m = const 64 : u32
+        %z = const 0 : u32
+        set s, %one
+        for %k = %z, %n, %one : u32 {
+          %s = get s
+          %t = get t
+          store a[%s], %k checked
+          store a[%t], %k proven
+          %u = add %s, %t
+          set s, %u
+          %l = min %s, %m
+          set t, %l
+        })"},
+      {"a signed local that a loop takes below zero", "local a : u32[64]\nslot s : i32\n", R"(
+        %o = const 1 : u32
+        %one = const 1 : i32
+        %n = thread_id.x
+        %m = const 63 : i32
+        %z = const 0 : u32
+        set s, %m
+        for %k = %z, %n, %o : u32 {
+          %s = get s
+          store a[%s], %k checked
+          %next = sub %s, %one
+          set s, %next
+        })"},
+      {"powers of two by shifting one", "local a : u32[129]\n", R"(
+        %o = const 1 : u32
+        %z = const 0 : u32
+        %m = const 8 : u32
+        for %k = %z, %m, %o : u32 {
+          %p = shl %o, %k
+          store a[%p], %k proven
+          %q = shl %p, %o
+          store a[%q], %k checked
+          %r = shr %m, %k
+          store a[%r], %k proven
+        })"},
+  };
+  check_rows(rows);
+}
+
 TEST_CASE("static arrays and the shape of the block") {
   const Row rows[] = {
       {"declared threads", "block_size 64, 1, 1\nshared s : u32[64]\nshared t : u32[63]\n",

@@ -365,7 +365,6 @@ TEST_CASE("expansions verify, leave no math function, and are straight-line wher
     }
     const bool promised = op != Opcode::Sin && op != Opcode::Cos && op != Opcode::Rem;
     if (promised) CHECK(straight);
-    MESSAGE(std::string(info(op).mnemonic) << ": " << f.kernel().ops.size() << " operations");
   }
 }
 
