@@ -1,0 +1,302 @@
+#include "fuzz/runner.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "interp/interp.h"
+#include "kiln/ir/text.h"
+#include "kiln/ir/verify.h"
+#include "kiln/runtime/compiler.h"
+#include "src/object_loader.h"
+#include "support/ptxas.h"
+
+namespace kiln::fuzz {
+namespace {
+
+struct Aligned {
+  explicit Aligned(std::size_t bytes) : data(static_cast<std::uint8_t*>(std::aligned_alloc(64, (bytes + 127) / 64 * 64))) {}
+  ~Aligned() { std::free(data); }
+  Aligned(const Aligned&) = delete;
+  Aligned& operator=(const Aligned&) = delete;
+  std::uint8_t* data;
+};
+
+// 64 bytes on either side of every buffer hold a pattern that nothing may change.
+constexpr std::size_t kMargin = 64;
+constexpr std::uint8_t kCanary = 0xA5;
+
+}  // namespace
+
+Outputs run_interpreter(const ir::Prepared& kernel, const Case& c) {
+  Outputs out;
+  for (const ArgData& a : c.args)
+    if (a.is_buffer) out.buffers.push_back(a.data.bytes);
+  interp::Launch launch;
+  for (int i = 0; i < 3; ++i) launch.grid[i] = c.grid[i], launch.block[i] = c.block[i];
+  std::size_t next = 0;
+  for (const ArgData& a : c.args) {
+    interp::Arg arg;
+    arg.is_buffer = a.is_buffer;
+    if (a.is_buffer) {
+      arg.bytes = &out.buffers[next++];
+      arg.extents = a.data.extents;
+    } else {
+      arg.bits = a.bits;
+    }
+    launch.args.push_back(std::move(arg));
+  }
+  const interp::Outcome outcome = interp::run(kernel, launch);
+  out.fault = outcome.fault;
+  out.misuse = outcome.misuse;
+  return out;
+}
+
+Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& arch, bool aligned) {
+  const CodegenHandle& codegen = code_generator();
+  if (!codegen.compiler) throw std::runtime_error(codegen.error);
+  CompileOptions options;
+  options.target = TargetKind::Host;
+  options.arch = arch;
+  options.block = c.block;
+  options.aligned16 = aligned;
+  options.block_multiple_of_32 = c.block[0] * c.block[1] * c.block[2] % 32 == 0;
+  const CompiledCode code = codegen.compiler->compile(kernel, options);
+  const auto object = rt::LoadedObject::load(code.code, code.symbol).value();
+
+  std::vector<std::unique_ptr<Aligned>> storage;
+  std::vector<std::uint8_t*> pointers;
+  for (std::size_t i = 0; i < c.args.size(); ++i) {
+    const ArgData& a = c.args[i];
+    if (!a.is_buffer) continue;
+    const std::size_t shift = aligned ? 0 : ir::byte_size(kernel.kernel.mems[kernel.kernel.params[i].mem].element);
+    const std::size_t total = a.data.bytes.size() + 2 * kMargin + shift;
+    storage.push_back(std::make_unique<Aligned>(total));
+    std::memset(storage.back()->data, kCanary, total);
+    pointers.push_back(storage.back()->data + kMargin + shift);
+    if (!a.data.bytes.empty()) std::memcpy(pointers.back(), a.data.bytes.data(), a.data.bytes.size());
+  }
+  alignas(64) ir::FaultRecord record;
+  const ir::ParamLayout layout = ir::param_layout(kernel.kernel, kernel.kernel.options.checked);
+  Aligned params(layout.bytes + 64);
+  std::vector<std::size_t> number(c.args.size());
+  for (std::size_t i = 0, n = 0; i < c.args.size(); ++i) number[i] = c.args[i].is_buffer ? n++ : 0;
+  for (const ir::ParamField& f : layout.fields) {
+    std::uint64_t v = 0;
+    using Kind = ir::ParamField::Kind;
+    switch (f.kind) {
+      case Kind::Pointer: v = reinterpret_cast<std::uint64_t>(pointers[number[f.param]]); break;
+      case Kind::Extent: v = c.args[f.param].data.extents[f.dimension]; break;
+      case Kind::Stride: throw std::runtime_error("random kernels have no strided buffers");
+      case Kind::Scalar: v = c.args[f.param].bits; break;
+      case Kind::Fault: v = reinterpret_cast<std::uint64_t>(&record); break;
+    }
+    std::memcpy(params.data + f.offset, &v, f.size);
+  }
+  const std::uint64_t shared = (code.static_shared_bytes + 15) / 16 * 16;
+  Aligned scratch(shared + code.context_bytes + 64);
+  std::memset(scratch.data, 0xFF, shared + code.context_bytes);
+  const HostGrid grid{{c.grid[0], c.grid[1], c.grid[2]}, 0};
+  const auto entry = reinterpret_cast<HostEntry>(const_cast<void*>(object->entry()));
+  entry(params.data, &grid, 0, std::uint64_t{c.grid[0]} * c.grid[1] * c.grid[2], scratch.data);
+
+  Outputs out;
+  std::size_t next = 0;
+  for (const ArgData& a : c.args) {
+    if (!a.is_buffer) continue;
+    const std::uint8_t* p = pointers[next];
+    out.buffers.emplace_back(p, p + a.data.bytes.size());
+    for (std::size_t k = 0; k < kMargin; ++k)
+      if (p[a.data.bytes.size() + k] != kCanary || p[-1 - static_cast<std::ptrdiff_t>(k)] != kCanary) {
+        out.misuse.push_back("a store outside buffer " + std::to_string(next));
+        break;
+      }
+    ++next;
+  }
+  if (record.state != 0) out.fault = record;
+  return out;
+}
+
+std::vector<std::string> host_levels() {
+  std::vector<std::string> v{"x86-64"};
+  if (__builtin_cpu_supports("x86-64-v2")) v.push_back("x86-64-v2");
+  if (__builtin_cpu_supports("x86-64-v3")) v.push_back("x86-64-v3");
+  if (__builtin_cpu_supports("x86-64-v4")) v.push_back("x86-64-v4");
+  return v;
+}
+
+std::optional<std::string> difference(const Case& c, const Outputs& a, const Outputs& b) {
+  if (a.fault.has_value() != b.fault.has_value())
+    return std::string("a fault is reported by ") + (a.fault ? "the first" : "the second") + " only";
+  std::size_t n = 0;
+  for (std::size_t p = 0; p < c.args.size(); ++p) {
+    if (!c.args[p].is_buffer) continue;
+    const ir::Mem& mem = c.kernel.mems[c.kernel.params[p].mem];
+    const std::vector<std::uint8_t>&x = a.buffers[n], &y = b.buffers[n];
+    ++n;
+    const unsigned size = ir::byte_size(mem.element);
+    for (std::size_t i = 0; i < x.size(); i += size) {
+      if (std::memcmp(&x[i], &y[i], size) == 0) continue;
+      std::uint64_t u = 0, v = 0;
+      std::memcpy(&u, &x[i], size);
+      std::memcpy(&v, &y[i], size);
+      if (mem.element == ir::Type::F32 && std::isnan(std::bit_cast<float>(static_cast<std::uint32_t>(u))) &&
+          std::isnan(std::bit_cast<float>(static_cast<std::uint32_t>(v))))
+        continue;
+      if (mem.element == ir::Type::F64 && std::isnan(std::bit_cast<double>(u)) && std::isnan(std::bit_cast<double>(v))) continue;
+      char text[160];
+      std::snprintf(text, sizeof text, "%s[%zu]: 0x%llx against 0x%llx", mem.name.c_str(), i / size, static_cast<unsigned long long>(u),
+                    static_cast<unsigned long long>(v));
+      return text;
+    }
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+std::optional<std::string> check_mode(const Case& c, const CheckOptions& options, bool checked) {
+  ir::PrepareOptions how;
+  how.mode = checked ? ir::PrepareOptions::Mode::Checked : ir::PrepareOptions::Mode::Unchecked;
+  const std::string mode = checked ? "checked" : "unchecked";
+  const ir::Prepared prepared = ir::prepare(c.kernel, how);
+  const Outputs expected = run_interpreter(prepared, c);
+  if (!expected.misuse.empty()) return mode + ", interpreter: " + expected.misuse.front();
+  if (expected.fault && !c.may_fault) return mode + ", interpreter: a fault in a kernel whose accesses are all in range";
+  // The passes keep bits: without the optimising ones the same must come out. prepare() of the text form is the same program, too.
+  const ir::Kernel again = ir::parse_kernel(ir::print(c.kernel));
+  if (ir::print(again) != ir::print(ir::parse_kernel(ir::print(again)))) return mode + ": the text form does not round trip";
+  for (std::size_t i = 0; i < options.levels.size(); ++i) {
+    const std::string& level = options.levels[i];
+    const Outputs got = run_host(prepared, c, level, i % 2 == 0);
+    if (!got.misuse.empty()) return mode + ", " + level + ": " + got.misuse.front();
+    if (auto d = difference(c, expected, got)) return mode + ", interpreter against " + level + ": " + *d;
+    if (got.fault && (got.fault->state != 2 || got.fault->site >= prepared.sites.size())) return mode + ", " + level + ": a fault record that is not whole";
+  }
+  if (options.ptx) {
+    const CodegenHandle& codegen = code_generator();
+    for (const char* arch : {"sm_75", "sm_90"}) {
+      CompileOptions o;
+      o.target = TargetKind::Ptx;
+      o.arch = arch;
+      o.block_multiple_of_32 = c.block[0] * c.block[1] * c.block[2] % 32 == 0;
+      if (c.kernel.has_block_size()) o.block = c.block;
+      const CompiledCode code = codegen.compiler->compile(prepared, o);
+      const auto assembled = test::assemble_ptx(code.code, arch);
+      if (!assembled.available) break;
+      if (!assembled.ok) return mode + ", " + arch + ": ptxas refuses: " + assembled.log.substr(0, 400);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> check(const Case& c, const CheckOptions& options) {
+  try {
+    const ir::Diagnostics found = ir::verify(c.kernel);
+    if (!found.empty()) return "the verifier refuses: " + ir::to_string(found);
+    if (auto d = check_mode(c, options, true)) return d;
+    if (options.unchecked && !c.may_fault)
+      if (auto d = check_mode(c, options, false)) return d;
+  } catch (const std::exception& e) {
+    return std::string("an exception: ") + e.what();
+  }
+  return std::nullopt;
+}
+
+// --- reduction ------------------------------------------------------------------------------------------------------
+namespace {
+
+bool valid(const Case& c) { return ir::verify(c.kernel).empty(); }
+
+// Tries to drop operation `at` of `region`; a used result becomes a constant zero.
+bool drop(Case& c, ir::RegionId region, std::size_t at) {
+  ir::Kernel& k = c.kernel;
+  const ir::OpId id = k.regions[region].ops[at];
+  ir::Op& op = k.ops[id];
+  if (op.code == ir::Opcode::Yield) return false;
+  if (op.code == ir::Opcode::Const && op.imm == 0) {
+    k.regions[region].ops.erase(k.regions[region].ops.begin() + static_cast<std::ptrdiff_t>(at));
+    return true;
+  }
+  if (op.type != ir::Type::Void && op.code != ir::Opcode::For) {
+    ir::Op zero;
+    zero.code = ir::Opcode::Const;
+    zero.type = op.type;
+    zero.loc = op.loc;
+    op = std::move(zero);
+    return true;
+  }
+  k.regions[region].ops.erase(k.regions[region].ops.begin() + static_cast<std::ptrdiff_t>(at));
+  return true;
+}
+
+// Puts the operations of an if's region in the place of the if.
+bool unwrap(Case& c, ir::RegionId region, std::size_t at, unsigned which) {
+  ir::Kernel& k = c.kernel;
+  const ir::Op& op = k.ops[k.regions[region].ops[at]];
+  if ((op.code != ir::Opcode::If && op.code != ir::Opcode::Switch) || which >= op.regions.size()) return false;
+  const std::vector<ir::OpId> body = k.regions[op.regions[which]].ops;
+  auto& ops = k.regions[region].ops;
+  ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(at));
+  ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(at), body.begin(), body.end());
+  return true;
+}
+
+// Uses of a value may be replaced by one of its operands of the same type.
+bool bypass(Case& c, ir::RegionId region, std::size_t at, unsigned which) {
+  ir::Kernel& k = c.kernel;
+  const ir::OpId id = k.regions[region].ops[at];
+  const ir::Op& op = k.ops[id];
+  if (op.type == ir::Type::Void || which >= op.operands.size() || op.code == ir::Opcode::For) return false;
+  const ir::ValueId by = op.operands[which];
+  if (k.ops[by].type != op.type) return false;
+  bool used = false;
+  for (ir::Op& o : k.ops)
+    for (ir::ValueId& v : o.operands)
+      if (v == id) v = by, used = true;
+  return used;
+}
+
+template <class Edit>
+bool try_edit(Case& c, const std::function<bool(const Case&)>& fails, Edit&& edit) {
+  Case candidate = c;
+  if (!edit(candidate)) return false;
+  ir::compact(candidate.kernel);
+  if (!valid(candidate) || !fails(candidate)) return false;
+  c = std::move(candidate);
+  return true;
+}
+
+}  // namespace
+
+Case reduce(Case c, const std::function<bool(const Case&)>& fails) {
+  ir::compact(c.kernel);
+  for (bool progress = true; progress;) {
+    progress = false;
+    if (c.grid != std::array<std::uint32_t, 3>{1, 1, 1}) {
+      progress |= try_edit(c, fails, [](Case& x) { x.grid = {1, 1, 1}; return true; });
+    }
+    for (ir::RegionId region = 0; region < c.kernel.regions.size(); ++region)
+      for (std::size_t at = c.kernel.regions[region].ops.size(); at-- > 0;) {
+        if (region >= c.kernel.regions.size() || at >= c.kernel.regions[region].ops.size()) continue;
+        if (try_edit(c, fails, [&](Case& x) { return drop(x, region, at); })) {
+          progress = true;
+          continue;
+        }
+        for (unsigned which = 0; which < 3; ++which) {
+          if (region >= c.kernel.regions.size() || at >= c.kernel.regions[region].ops.size()) break;
+          if (try_edit(c, fails, [&](Case& x) { return unwrap(x, region, at, which); }) ||
+              try_edit(c, fails, [&](Case& x) { return bypass(x, region, at, which); })) {
+            progress = true;
+            break;
+          }
+        }
+      }
+  }
+  return c;
+}
+
+}  // namespace kiln::fuzz

@@ -1,0 +1,40 @@
+// Runs one random case on the interpreter and through the host code generator, compares bits, and makes a failing case small.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fuzz/generator.h"
+#include "kiln/ir/passes.h"
+
+namespace kiln::fuzz {
+
+struct Outputs {
+  std::vector<std::vector<std::uint8_t>> buffers;  // after the launch, per buffer parameter
+  std::optional<ir::FaultRecord> fault;
+  std::vector<std::string> misuse;                 // the interpreter's
+};
+
+Outputs run_interpreter(const ir::Prepared& kernel, const Case& c);
+// Compiles for `arch` and runs all blocks on this thread. `aligned` promises 16-byte aligned buffers; otherwise they are laid one element off.
+Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& arch, bool aligned);
+
+// The host levels this machine can execute, lowest first.
+std::vector<std::string> host_levels();
+
+// The first difference as a sentence, or nothing. NaNs of float buffers compare equal; faults compare by being there.
+std::optional<std::string> difference(const Case& c, const Outputs& a, const Outputs& b);
+
+struct CheckOptions {
+  std::vector<std::string> levels;  // host levels to run
+  bool unchecked = true;            // run the unchecked program too (never for a case that may fault)
+  bool ptx = false;                 // also make PTX for sm_75 and sm_90 (and assemble it where ptxas is)
+};
+// Everything that must hold for a case; the first thing that does not, as text. Never throws for a wrong kernel: that is a finding too.
+std::optional<std::string> check(const Case& c, const CheckOptions& options);
+
+// A smaller case for which `fails` still holds: greedy removal of operations and regions until nothing more goes.
+Case reduce(Case c, const std::function<bool(const Case&)>& fails);
+
+}  // namespace kiln::fuzz
