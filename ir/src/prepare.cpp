@@ -69,7 +69,7 @@ Prepared prepare(const Kernel& recorded, const PrepareOptions& options) {
   p.shared = layout_shared(k);
   p.requirement = analyze_requirements(k);
   p.index_use = analyze_index_use(k);
-  verify_or_throw(k);
+  verify_or_throw(k, Stage::Transformed);
   return p;
 }
 

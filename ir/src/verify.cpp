@@ -24,17 +24,17 @@ void Findings::at_op(OpId id, std::string message) {
 
 }  // namespace verifier
 
-Diagnostics verify(const Kernel& kernel) {
+Diagnostics verify(const Kernel& kernel, Stage stage) {
   verifier::Findings findings(kernel);
   verifier::check_declarations(kernel, findings);
   verifier::check_structure(kernel, findings);
-  if (findings.empty()) verifier::check_operations(kernel, findings);
+  if (findings.empty()) verifier::check_operations(kernel, stage, findings);
   if (findings.empty()) verifier::check_barriers(kernel, findings);
   return findings.take();
 }
 
-void verify_or_throw(const Kernel& kernel) {
-  Diagnostics found = verify(kernel);
+void verify_or_throw(const Kernel& kernel, Stage stage) {
+  Diagnostics found = verify(kernel, stage);
   if (!found.empty()) throw IrError(std::move(found));
 }
 

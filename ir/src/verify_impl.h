@@ -28,7 +28,7 @@ void check_declarations(const Kernel& k, Findings& findings);
 // Ids in range and a tree of regions, each region and operation named once. Nothing below may run when this finds something.
 void check_structure(const Kernel& k, Findings& findings);
 // Each operation against the op table and the declarations; visibility of values; terminators; requires.
-void check_operations(const Kernel& k, Findings& findings);
+void check_operations(const Kernel& k, Stage stage, Findings& findings);
 // Barriers stand where all threads of the block that have not returned come together. Needs everything above to be good.
 void check_barriers(const Kernel& k, Findings& findings);
 

@@ -20,7 +20,7 @@ struct Scope {
 
 class Operations {
  public:
-  Operations(const Kernel& k, Findings& findings) : k_(k), out_(findings), visible_(k.ops.size(), false) {}
+  Operations(const Kernel& k, Stage stage, Findings& findings) : k_(k), stage_(stage), out_(findings), visible_(k.ops.size(), false) {}
   void run() { region(0, {.root = true}); }
 
  private:
@@ -278,7 +278,8 @@ class Operations {
     if (!is_integer(type(op, 0))) return say(" runs over integers, not over " + text(type(op, 0)));
     result_is(op, type(op, 0));
     const Op& step = operand(op, 2);
-    if (step.code == Opcode::Const && (is_signed(step.type) ? sign_extend(step.type, step.imm) <= 0 : step.imm == 0))
+    if (stage_ == Stage::Recorded && step.code == Opcode::Const &&
+        (is_signed(step.type) ? sign_extend(step.type, step.imm) <= 0 : step.imm == 0))
       say(" has the step " + std::to_string(sign_extend(step.type, step.imm)) + "; a step is above 0");
   }
 
@@ -338,6 +339,7 @@ class Operations {
   static constexpr const char* kUsableTypes = "bool, i32, u32, i64, u64, f32 and f64 have";
 
   const Kernel& k_;
+  Stage stage_;
   Findings& out_;
   std::vector<char> visible_;
   std::vector<char> host_known_;
@@ -347,6 +349,6 @@ class Operations {
 
 }  // namespace
 
-void check_operations(const Kernel& k, Findings& findings) { Operations(k, findings).run(); }
+void check_operations(const Kernel& k, Stage stage, Findings& findings) { Operations(k, stage, findings).run(); }
 
 }  // namespace kiln::ir::verifier

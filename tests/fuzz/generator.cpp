@@ -380,7 +380,7 @@ class Generator {
         }
         case Form::Binary: {
           if (!(op.types & cls)) break;
-          if (op.code == Opcode::Rem && ir::is_float(t) && !r_.chance(20)) break;  // a loop each: rarely
+          if (op.code == Opcode::Rem && ir::is_float(t) && (!shape_.math || !r_.chance(20))) break;  // a loop each: rarely
           const Value a = value(t, depth - 1, uniform), c = value(t, depth - 1, uniform);
           return keep(b_.binary(op.code, a.id, op.code == Opcode::CopySign ? no_nan(c.id) : c.id), a.uniform && c.uniform);
         }

@@ -1,4 +1,4 @@
-// The long run of random kernels: kiln_fuzz FIRST_SEED COUNT [--ptx N] [--level NAME]... [--reduce] [--print]
+// The long run of random kernels: kiln_fuzz FIRST_SEED COUNT [--ptx N] [--level NAME]... [--reduce] [--print] [--no-math]
 // Prints every difference (reduced with --reduce) as .kir and exits 1 when there was one.
 #include <cstdio>
 #include <cstdlib>
@@ -11,12 +11,12 @@ using namespace kiln;
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: kiln_fuzz FIRST_SEED COUNT [--ptx EVERY] [--level NAME]... [--reduce] [--print]\n");
+    std::fprintf(stderr, "usage: kiln_fuzz FIRST_SEED COUNT [--ptx EVERY] [--level NAME]... [--reduce] [--print] [--no-math]\n");
     return 2;
   }
   const std::uint64_t first = std::strtoull(argv[1], nullptr, 10), count = std::strtoull(argv[2], nullptr, 10);
   std::uint64_t ptx_every = 0, found = 0;
-  bool reduce = false, print = false;
+  bool reduce = false, print = false, math = true;
   std::vector<std::string> levels;
   for (int i = 3; i < argc; ++i) {
     const std::string a = argv[i];
@@ -24,12 +24,14 @@ int main(int argc, char** argv) {
     else if (a == "--level" && i + 1 < argc) levels.push_back(argv[++i]);
     else if (a == "--reduce") reduce = true;
     else if (a == "--print") print = true;
+    else if (a == "--no-math") math = false;
     else return std::fprintf(stderr, "kiln_fuzz: unknown option %s\n", a.c_str()), 2;
   }
   const std::vector<std::string> all = fuzz::host_levels();
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     fuzz::Shape shape;
     shape.statements = 10 + static_cast<std::uint32_t>(seed % 5) * 12;
+    shape.math = math;
     fuzz::Case c = fuzz::generate(seed, shape);
     if (print) std::printf("%s", ir::print(c.kernel).c_str());
     fuzz::CheckOptions options;
