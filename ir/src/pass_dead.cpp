@@ -38,7 +38,9 @@ class DeadCode {
   // A counted loop without content always ends, so nobody can tell.
   bool dead(OpId id) const {
     const Op& op = k_.ops[id];
-    if (is_pure(op.code) || op.code == Opcode::Get || op.code == Opcode::Load) return uses_[id] == 0;
+    // A checked load that is not proven may be out of range, and then it is reported whether its value is used or not.
+    const bool silent_load = op.code == Opcode::Load && (!k_.options.checked || op.bounds == Bounds::Proven);
+    if (is_pure(op.code) || op.code == Opcode::Get || silent_load) return uses_[id] == 0;
     switch (op.code) {
       case Opcode::Set: return gets_[op.index] == 0;
       case Opcode::If:

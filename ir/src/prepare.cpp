@@ -62,9 +62,11 @@ Prepared prepare(const Kernel& recorded, const PrepareOptions& options) {
   expand_math(k);
   if (k.ops.size() != before) simplify_all(k);  // constants and repetitions inside the expansions
   compact(k);
-  p.io = analyze_visibility(k);
-  refuse_contradictions(k, p.io);
   decide_bounds(k);
+  eliminate_dead(k);  // unused loads that are proven; the others stay for their report
+  compact(k);
+  p.io = analyze_visibility(k);  // bounds are marks on the accesses, so this is what the author's accesses do
+  refuse_contradictions(k, p.io);
   p.sites = number_sites(k);
   p.shared = layout_shared(k);
   p.requirement = analyze_requirements(k);

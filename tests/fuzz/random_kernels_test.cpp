@@ -4,6 +4,7 @@
 
 #include "fuzz/runner.h"
 #include "kiln/ir/text.h"
+#include "support/ptxas.h"
 
 using namespace kiln;
 
@@ -32,7 +33,7 @@ TEST_CASE("random kernels give the same bits on the interpreter and on every lev
   });
 }
 
-TEST_CASE("random kernels assemble for old and new GPUs") {
+TEST_CASE("random kernels assemble for old and new GPUs" * doctest::skip(test::no_ptxas())) {
   run(100000, 60, [&](std::uint64_t) {
     fuzz::CheckOptions o;
     o.ptx = true;

@@ -10,6 +10,7 @@
 #include "kiln/ir/verify.h"
 #include "kiln/runtime/compiler.h"
 #include "src/object_loader.h"
+#include "support/ptxas.h"
 
 
 namespace kiln::fuzz {
@@ -186,7 +187,7 @@ std::optional<std::string> check_mode(const Case& c, const CheckOptions& options
     if (auto d = difference(c, expected, got)) return mode + ", interpreter against " + level + ": " + *d;
     if (got.fault && (got.fault->state != 2 || got.fault->site >= prepared.sites.size())) return mode + ", " + level + ": a fault record that is not whole";
   }
-  if (false && options.ptx) {
+  if (options.ptx) {
     const CodegenHandle& codegen = code_generator();
     for (const char* arch : {"sm_75", "sm_90"}) {
       CompileOptions o;
@@ -195,7 +196,9 @@ std::optional<std::string> check_mode(const Case& c, const CheckOptions& options
       o.block_multiple_of_32 = c.block[0] * c.block[1] * c.block[2] % 32 == 0;
       if (c.kernel.has_block_size()) o.block = c.block;
       const CompiledCode code = codegen.compiler->compile(prepared, o);
-//PTXAS
+      if (test::no_ptxas()) continue;
+      const test::Assembled assembled = test::assemble_ptx(code.code, arch);
+      if (!assembled.ok) return mode + ", " + arch + ": ptxas refuses: " + assembled.messages.substr(0, 400);
     }
   }
   return std::nullopt;

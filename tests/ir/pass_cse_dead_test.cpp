@@ -53,3 +53,14 @@ TEST_CASE("what nobody uses goes, what others may see stays") {
   };
   check_rewrites(rows, eliminate_dead);
 }
+
+TEST_CASE("an unused load stays in a checked kernel until it is proven in range") {
+  const char* body = "%i = const 3 : u32\n%x = load b[%i]";
+  Kernel k = kernel_of("buffer b : u32[*] inout\n", body);
+  eliminate_dead(k);
+  CHECK(canonical(k) == canonical(kernel_of("buffer b : u32[*] inout\n", body)));
+  for (Op& op : k.ops)
+    if (op.code == Opcode::Load) op.bounds = Bounds::Proven;
+  eliminate_dead(k);
+  CHECK(k.regions[0].ops.empty());
+}

@@ -10,7 +10,7 @@ namespace kiln::ir {
 void contract(Kernel& kernel);              // a*b+c -> fma by the rule of DESIGN 5, when options.contraction; first of all
 void fold_and_simplify(Kernel& kernel);     // constants, identities that keep bits, known conditions, empty regions
 void eliminate_common(Kernel& kernel);      // pure operations, scoped by region
-void eliminate_dead(Kernel& kernel);        // unused pure operations and loads, slots never read
+void eliminate_dead(Kernel& kernel);        // unused pure operations, unused loads that cannot be out of range, slots never read
 void expand_math(Kernel& kernel);           // math functions and float rem into plain operations, from ir/math/
 
 // Where each shared memory lies in the block's static shared memory.
@@ -24,7 +24,7 @@ SharedLayout layout_shared(const Kernel& kernel);  // each array aligned to 16
 // A kernel ready for any backend, the interpreter included: everything device-independent has happened, once.
 struct Prepared {
   Kernel kernel;                       // verified, compacted, math expanded, bounds decided
-  std::vector<Visibility> io;          // per buffer parameter; computed before the bounds pass
+  std::vector<Visibility> io;          // per buffer parameter
   std::vector<FaultSite> sites;        // of the accesses that stayed Checked
   SharedLayout shared;
   Requirement requirement;
