@@ -68,6 +68,11 @@ struct Kernel {
     CompileOptions options;
     options.arch = level;
     options.block = block;
+    load(options);
+  }
+  Kernel(ir::Prepared ready, const CompileOptions& options) : prepared(std::move(ready)) { load(options); }
+
+  void load(const CompileOptions& options) {
     code = compiler().compile(prepared, options);
     auto loaded = rt::LoadedObject::load(code.code, code.symbol);
     INFO((loaded ? std::string() : loaded.error().text()));
