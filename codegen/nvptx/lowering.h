@@ -92,6 +92,8 @@ class Lowering {
   llvm::Value* shuffle_bits(llvm::Intrinsic::ID id, llvm::Value* mask, llvm::Value* value, llvm::Value* operand, unsigned clamp);
   llvm::Value* read_lane(llvm::Value* mask, llvm::Value* value, llvm::Value* source);
   llvm::Value* either(llvm::Value* mask, const std::function<llvm::Value*()>& when_full, const std::function<llvm::Value*()>& otherwise);
+  std::vector<llvm::Value*> steps(const std::vector<llvm::Value*>& state,
+                                  const std::function<std::vector<llvm::Value*>(const std::vector<llvm::Value*>&)>& step);
   llvm::Value* emit_shuffle(const ir::Op& op);
   llvm::Value* emit_vote(const ir::Op& op);
   llvm::Value* emit_reduce(const ir::Op& op);

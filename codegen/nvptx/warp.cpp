@@ -182,22 +182,51 @@ Value* Lowering::reduce_full(Combine how, ir::Type t, Value* v) {
   return v;
 }
 
-// The butterfly of 32 lanes, inactive ones holding the identity, evaluated by the active ones alone. Before the step of distance d, all
-// lanes of one class mod 2d would hold the same value; a lane takes its partner's from any active lane of the partner's class, and a class
-// without active lanes has combined nothing but identities.
+// The butterfly of 32 lanes, inactive ones holding the identity, evaluated by the active ones alone. Before the step of distance d, all lanes of
+// one class mod 2d would hold the same value; a lane takes its partner's from any active lane of the partner's class, and a class without
+// active lanes has combined nothing but identities.
 Value* Lowering::reduce_partial(Combine how, ir::Type t, Value* v, Value* mask) {
   Value* const self = lane();
-  for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) {
-    std::uint32_t of_class_zero = 0;
-    for (unsigned i = 0; i < kWarp; i += 2 * distance) of_class_zero |= 1u << i;
-    Value* const partner = b_.CreateAnd(b_.CreateXor(self, distance), 2 * distance - 1);
-    Value* const holders = b_.CreateAnd(mask, b_.CreateShl(i32(of_class_zero), partner));
+  return steps({v, i32(kWarp / 2), i32(1)}, [&](const std::vector<Value*>& state) -> std::vector<Value*> {
+    Value* const distance = state[1];
+    Value* const class_zero = state[2];  // the lanes that are 0 mod 2d
+    Value* const last_of_class = b_.CreateSub(b_.CreateShl(distance, 1), i32(1));
+    Value* const partner = b_.CreateAnd(b_.CreateXor(self, distance), last_of_class);
+    Value* const holders = b_.CreateAnd(mask, b_.CreateShl(class_zero, partner));
     Value* const any = b_.CreateICmpNE(holders, i32(0));
-    Value* const first = trailing_zeros(b_, holders);
-    Value* const got = read_lane(mask, v, b_.CreateSelect(any, first, self));
-    v = emit_combine(b_, how, t, v, b_.CreateSelect(any, got, identity_constant(c_, how, t)));
+    Value* const got = read_lane(mask, state[0], b_.CreateSelect(any, trailing_zeros(b_, holders), self));
+    Value* const combined = emit_combine(b_, how, t, state[0], b_.CreateSelect(any, got, identity_constant(c_, how, t)));
+    return {combined, b_.CreateLShr(distance, 1), b_.CreateOr(class_zero, b_.CreateShl(class_zero, distance))};
+  })[0];
+}
+
+// Repeats `step` five times on `state`, as a loop that stays one: partial warps are rare, and their code should be small.
+std::vector<Value*> Lowering::steps(const std::vector<Value*>& state, const std::function<std::vector<Value*>(const std::vector<Value*>&)>& step) {
+  constexpr unsigned kSteps = 5;  // log2 of a warp
+  BasicBlock* const from = b_.GetInsertBlock();
+  BasicBlock* const loop = block("step");
+  BasicBlock* const after = block("stepped");
+  b_.CreateBr(loop);
+  b_.SetInsertPoint(loop);
+  llvm::PHINode* const count = b_.CreatePHI(b_.getInt32Ty(), 2);
+  count->addIncoming(i32(0), from);
+  std::vector<llvm::PHINode*> variables;
+  for (Value* const v : state) {
+    variables.push_back(b_.CreatePHI(v->getType(), 2));
+    variables.back()->addIncoming(v, from);
   }
-  return v;
+  const std::vector<Value*> next = step({variables.begin(), variables.end()});
+  BasicBlock* const latch = b_.GetInsertBlock();
+  Value* const counted = b_.CreateNUWAdd(count, i32(1));
+  count->addIncoming(counted, latch);
+  for (std::size_t i = 0; i < next.size(); ++i) variables[i]->addIncoming(next[i], latch);
+  llvm::BranchInst* const back = b_.CreateCondBr(b_.CreateICmpULT(counted, i32(kSteps)), loop, after);
+  llvm::MDNode* const no_unroll = llvm::MDNode::get(c_, llvm::MDString::get(c_, "llvm.loop.unroll.disable"));
+  llvm::MDNode* const id = llvm::MDNode::getDistinct(c_, {nullptr, no_unroll});
+  id->replaceOperandWith(0, id);
+  back->setMetadata(llvm::LLVMContext::MD_loop, id);
+  b_.SetInsertPoint(after);
+  return next;
 }
 
 // --- scans ------------------------------------------------------------------------------------------------------------
@@ -236,15 +265,14 @@ Value* Lowering::scan_chain(Combine how, ir::Type t, Value* v, Value* mask, bool
   Value* const leading = b_.CreateIntrinsic(Intrinsic::ctlz, {b_.getInt32Ty()}, {below, b_.getFalse()});
   Value* const previous = b_.CreateSelect(b_.CreateICmpEQ(below, i32(0)), none, b_.CreateSub(i32(kLastLane), leading));
   const auto source = [&](Value* pointer) { return b_.CreateSelect(b_.CreateICmpEQ(pointer, none), self, pointer); };
-  Value* pointer = previous;
-  for (unsigned distance = 1; distance < kWarp; distance *= 2) {
-    Value* const from = source(pointer);
-    Value* const combined = emit_combine(b_, how, t, read_lane(mask, v, from), v);
-    v = b_.CreateSelect(b_.CreateICmpEQ(pointer, none), v, combined);
-    if (2 * distance < kWarp) pointer = read_lane(mask, pointer, from);  // without a lane below, its own "none"
-  }
-  if (!exclusive) return v;
-  Value* const got = read_lane(mask, v, source(previous));
+  Value* const inclusive = steps({v, previous}, [&](const std::vector<Value*>& state) -> std::vector<Value*> {
+    Value* const from = source(state[1]);
+    Value* const combined = emit_combine(b_, how, t, read_lane(mask, state[0], from), state[0]);
+    // Without a lane below, a lane reads its own "none" and keeps its value.
+    return {b_.CreateSelect(b_.CreateICmpEQ(state[1], none), state[0], combined), read_lane(mask, state[1], from)};
+  })[0];
+  if (!exclusive) return inclusive;
+  Value* const got = read_lane(mask, inclusive, source(previous));
   return b_.CreateSelect(b_.CreateICmpEQ(previous, none), identity_constant(c_, how, t), got);
 }
 
