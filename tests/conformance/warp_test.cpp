@@ -128,13 +128,24 @@ Warp<T> shuffled(int kind, Mask active, const Warp<T>& v, const Warp<u32>& by) {
   return r;
 }
 
-constexpr std::array<u32, 7> kDistances{0, 1, 5, 16, 31, 32, 0xffffffffu};
-constexpr u32 kShuffles = 4 * (1 + kDistances.size());
+constexpr std::array<u32, 4> kDistances{1, 5, 31, 32};
 
-// All operations on v, in the order in which the kernel below does them.
+// The operations come in two groups, so that the kernels stay small.
+enum class Group : u32 { Moves, Folds };
+
+// All operations of a group on v, in the order in which the kernel below does them.
 template <class T>
-std::vector<Warp<T>> all_results(Mask active, const Warp<T>& v, const Warp<u32>& by) {
+std::vector<Warp<T>> all_results(Group group, Mask active, const Warp<T>& v, const Warp<u32>& by) {
   std::vector<Warp<T>> list;
+  if (group == Group::Folds) {
+    for (Fold f : kFolds) {
+      if (!has_fold<T>(f)) continue;
+      list.push_back(reduced(f, active, v));
+      list.push_back(scanned(f, active, v, false));
+      list.push_back(scanned(f, active, v, true));
+    }
+    return list;
+  }
   for (int kind = 0; kind < 4; ++kind) list.push_back(shuffled(kind, active, v, by));
   for (u32 distance : kDistances) {
     Warp<u32> same;
@@ -151,16 +162,10 @@ std::vector<Warp<T>> all_results(Mask active, const Warp<T>& v, const Warp<u32>&
   ballot.fill(static_cast<T>(yes));
   for (u32 l = 0; l < kLanes; ++l) elected[l] = static_cast<T>((active & ((Mask{1} << l) - 1)) == 0);
   for (const auto& w : {any, all, ballot, elected}) list.push_back(w);
-  for (Fold f : kFolds) {
-    if (!has_fold<T>(f)) continue;
-    list.push_back(reduced(f, active, v));
-    list.push_back(scanned(f, active, v, false));
-    list.push_back(scanned(f, active, v, true));
-  }
   return list;
 }
 template <class T>
-u32 operation_count() { return static_cast<u32>(all_results<T>(1, {}, {}).size()); }
+u32 operation_count(Group group) { return static_cast<u32>(all_results<T>(group, 1, {}, {}).size()); }
 
 // --- the kernel --------------------------------------------------------------------------------------------------------------------
 
@@ -171,26 +176,30 @@ Val<T> number(const auto& v) {
   else return cast<T>(v);
 }
 
-// Where results of one thread go: out[(phase * operations + operation) * threads + thread].
+// Where results of one thread go: out[phase * operations + operation, thread].
 template <class T>
 struct Place {
   const In<T>& x;
   const In<u32>& by;
-  const Out<T>& out;
+  const Out<T, 2>& out;
+  Group group;
   Val<u32> thread, threads;
 
   void operator()(const auto& phase) const {
     Val<T> v = x[(thread + phase * 3u) % threads];
     Val<u32> d = by[(thread + phase * 5u) % threads];
-    const u32 operations = operation_count<T>();
-    u32 number_of = 0;
-    const auto put = [&](const auto& r) { out[(phase * operations + number_of++) * threads + thread] = number<T>(r); };
+    const u32 operations = operation_count<T>(group);
+    u32 operation = 0;
+    const auto put = [&](const auto& r) { out[phase * operations + operation++, thread] = number<T>(r); };
+    if (group == Group::Folds) return folds(v, put);
     put(warp::shfl_idx(v, d)), put(warp::shfl_up(v, d)), put(warp::shfl_down(v, d)), put(warp::shfl_xor(v, d));
     for (u32 distance : kDistances) {
       put(warp::shfl_idx(v, distance)), put(warp::shfl_up(v, distance)), put(warp::shfl_down(v, distance)), put(warp::shfl_xor(v, distance));
     }
     auto p = d % 3 == 1;
     put(warp::any(p)), put(warp::all(p)), put(warp::ballot(p)), put(warp::elect());
+  }
+  static void folds(const Val<T>& v, const auto& put) {
     if constexpr (!std::same_as<T, bool>) {
       put(warp::sum(v)), put(warp::inclusive_sum(v)), put(warp::exclusive_sum(v));
       put(warp::product(v)), put(warp::inclusive_product(v)), put(warp::exclusive_product(v));
@@ -206,20 +215,21 @@ struct Place {
 };
 
 enum class Flow : u32 { Full, IfElse, Break, Continue, Return, Nested, Switch, While };
-constexpr std::array<Flow, 8> kFlows{Flow::Full, Flow::IfElse, Flow::Break, Flow::Continue, Flow::Return, Flow::Nested, Flow::Switch, Flow::While};
+constexpr u32 kFlows = 8;
 constexpr u32 kPhases = 8;
 
 struct FlowCfg {
   Flow flow = Flow::Full;
+  Group group = Group::Moves;
 };
-KILN_CONFIG(FlowCfg, flow)
+KILN_CONFIG(FlowCfg, flow, group)
 
 // `when` decides where each thread goes.
 template <class T>
-void flow_body(const FlowCfg& cfg, In<T> x, In<u32> by, In<u32> when_of, Out<T> out) {
+void flow_body(const FlowCfg& cfg, In<T> x, In<u32> by, In<u32> when_of, Out<T, 2> out) {
   Val<u32> in_block = block_dim().x * block_dim().y * block_dim().z;
   Val<u32> thread = block_id().x * in_block + linear_thread();
-  const Place<T> phase{x, by, out, thread, x.size()};
+  const Place<T> phase{x, by, out, cfg.group, thread, x.size()};
   Val<u32> when = when_of[thread];
   const auto at = [](u32 p) { return Val<u32>(p); };
   switch (cfg.flow) {
@@ -367,9 +377,9 @@ u32 distance_of(u32 i) {
 }
 
 template <class T>
-void check_flow(Flow flow, const Dim3& block) {
-  const u32 grid = 2, in_block = threads(block), n = grid * in_block, operations = operation_count<T>();
-  const std::string title = std::string(ir::name(ir_type<T>)) + ", flow " + std::to_string(static_cast<u32>(flow)) + ", block " + shown(block);
+void check_flow(Flow flow, Group group, const Dim3& block, const Ways& ways) {
+  const u32 grid = 2, in_block = threads(block), n = grid * in_block, operations = operation_count<T>(group);
+  const std::string title = std::string(ir::name(ir_type<T>)) + ", flow " + std::to_string(static_cast<u32>(flow)) + ", group " + std::to_string(static_cast<u32>(group)) + ", block " + shown(block);
   CAPTURE(title);
   std::vector<T> x(n);
   std::vector<u32> by(n), when(n);
@@ -385,7 +395,7 @@ void check_flow(Flow flow, const Dim3& block) {
         Warp<T> v{};
         Warp<u32> d{};
         for (u32 l = 0; l < lanes; ++l) v[l] = x[(base + l + phase * 3) % n], d[l] = by[(base + l + phase * 5) % n];
-        const auto results = all_results(active, v, d);
+        const auto results = all_results(group, active, v, d);
         for (u32 o = 0; o < operations; ++o) {
           for (u32 l = 0; l < lanes; ++l) {
             if (in(active, l)) wanted[(static_cast<std::size_t>(phase) * operations + o) * n + base + l] = results[o][l];
@@ -394,29 +404,40 @@ void check_flow(Flow flow, const Dim3& block) {
       });
     }
   }
-  static std::array<std::shared_ptr<const Variant>, kFlows.size()> kernels;  // one a type and flow
-  auto& k = kernels[static_cast<u32>(flow)];
-  if (!k) k = kernel("flow", [](const FlowCfg& cfg, In<T> a, In<u32> d, In<u32> c, Out<T> out) { flow_body<T>(cfg, a, d, c, out); }, FlowCfg{flow});
-  check_run(*k, {{grid}, block}, {buffer(x), buffer(by), buffer(when), filled<T>(wanted.size(), T(1))}, 3, wanted);
+  static std::array<std::shared_ptr<const Variant>, 2 * kFlows> kernels;
+  auto& k = kernels[2 * static_cast<u32>(flow) + static_cast<u32>(group)];
+  if (!k) k = kernel("flow", [](const FlowCfg& cfg, In<T> a, In<u32> d, In<u32> c, Out<T, 2> out) { flow_body<T>(cfg, a, d, c, out); }, FlowCfg{flow, group});
+  check_run(*k, {{grid}, block}, {buffer(x), buffer(by), buffer(when), buffer(std::vector<T>(wanted.size(), T(1)), {kPhases * operations, n})}, 3, wanted, ways);
 }
 
+constexpr Ways kChecked{.unchecked = false}, kUnchecked{.checked = false};
+
+// Every product of flow, group and shape is a compilation, so each table takes what it is about.
 template <class T>
-void check_all(const std::vector<Dim3>& shapes) {
-  for (Flow flow : kFlows) {
-    for (const Dim3& block : shapes) check_flow<T>(flow, block);
+void check_all(std::initializer_list<Flow> flows, const std::vector<Dim3>& shapes, const Ways& ways) {
+  for (Flow flow : flows) {
+    for (Group group : {Group::Moves, Group::Folds}) {
+      for (const Dim3& block : shapes) check_flow<T>(flow, group, block, ways);
+    }
   }
 }
 
 }  // namespace
 
-TEST_CASE("warp operations take the active lanes in blocks of every shape: u32") { check_all<u32>(block_shapes()); }
-TEST_CASE("warp operations take the active lanes in blocks of every shape: f32") { check_all<f32>(block_shapes()); }
-TEST_CASE("warp operations take the active lanes: the other types") {
-  check_all<bool>({{45}, {4, 4, 2}});
-  check_all<i32>({{33}, {5, 7}});
-  check_all<i64>({{45}, {64}});
-  check_all<u64>({{31}, {8, 4}});
-  check_all<f64>({{45}, {5, 7}});
+TEST_CASE("warp operations take the lanes of blocks of every shape, in full control, in a branch, in a loop that some leave, after some return") {
+  check_all<u32>({Flow::Full, Flow::IfElse, Flow::Break, Flow::Return}, block_shapes(), kUnchecked);
+}
+TEST_CASE("warp operations take the active lanes in nested, switched and continued control flow") {
+  check_all<u32>({Flow::Continue, Flow::Nested, Flow::Switch, Flow::While}, {{45}, {64}, {5, 7}}, kUnchecked);
+}
+TEST_CASE("warp operations take the active lanes in checked kernels too") { check_all<u32>({Flow::Full, Flow::Break}, {{33}}, kChecked); }
+TEST_CASE("warp operations have their meaning for every type") {
+  check_all<f32>({Flow::Full, Flow::IfElse, Flow::Break, Flow::Nested}, {{45}}, kUnchecked);
+  check_all<f64>({Flow::Full, Flow::Return}, {{45}}, kUnchecked);
+  check_all<i32>({Flow::Full, Flow::IfElse}, {{45}}, kUnchecked);
+  check_all<i64>({Flow::Full, Flow::Break}, {{45}}, kUnchecked);
+  check_all<u64>({Flow::IfElse, Flow::Return}, {{8, 4}}, kUnchecked);
+  check_all<bool>({Flow::Full, Flow::IfElse}, {{45}}, kUnchecked);
 }
 
 TEST_CASE("min and max of a warp take the numbers among NaN, and the sum of negative zeros is a negative zero") {
