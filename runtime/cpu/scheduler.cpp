@@ -183,7 +183,7 @@ void Scheduler::start_head(std::uint32_t queue) {
     if (waiting_ != 0) over_.notify_all();
   } else {
     list(task);
-    wake_worker();
+    wake_workers(1);
   }
 }
 
@@ -232,9 +232,10 @@ void Scheduler::unlist(CpuTask& task) {
   ready_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// A thread that spins will see the work by itself, and wakes the next one when there is more than it can take.
-void Scheduler::wake_worker() {
-  if (spinning_ == 0 && sleeping_ != 0) work_.notify_one();
+// A thread that spins will see the work by itself. Whoever starts on a task wakes two more when blocks are left, so that all are awake soon
+// and the host pays for one.
+void Scheduler::wake_workers(unsigned count) {
+  for (; spinning_ == 0 && count != 0 && sleeping_ != 0; --count) work_.notify_one();
 }
 
 // --- the workers' side --------------------------------------------------------------------------------------------------
@@ -252,7 +253,7 @@ void Scheduler::work() {
   while (CpuTask* task = next_ready(lock)) {
     ++task->active;
     if (++task->joined >= task->chunks) unlist(*task);  // one thread a chunk is enough
-    if (ready_first_ != nullptr) wake_worker();
+    if (ready_first_ != nullptr) wake_workers(2);
     lock.unlock();
     run(*task, scratch);
     lock.lock();

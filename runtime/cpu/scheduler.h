@@ -73,7 +73,7 @@ class Scheduler {
   void run(CpuTask& task, Scratch& scratch);
   void list(CpuTask& task);
   void unlist(CpuTask& task);
-  void wake_worker();
+  void wake_workers(unsigned count);
   void start_head(std::uint32_t queue);
   void complete(CpuTask& task);
   void give_back(CpuTask& task);

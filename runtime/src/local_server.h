@@ -56,7 +56,7 @@ class LocalServer final : public Server {
   Result<void> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
   Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Result<void> enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request);
-  Result<void> transfer(std::uint64_t stream, Task& task, LogKind kind, const Binding& to, const Binding* from, Event* event = nullptr);
+  Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);
   void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
   std::uint32_t take_fault_slot();
