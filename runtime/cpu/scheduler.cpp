@@ -187,18 +187,19 @@ void Scheduler::start_head(std::uint32_t queue) {
   }
 }
 
-void Scheduler::complete(CpuTask& task) {
+std::unique_ptr<std::byte[]> Scheduler::complete(CpuTask& task) {
   Queue& q = queues_[task.queue];
   q.head = task.next;
   if (q.head == nullptr) q.tail = nullptr;
   q.completed.store(task.position, std::memory_order_release);
   const std::uint32_t queue = task.queue;
-  task.staging.reset();
+  std::unique_ptr<std::byte[]> owned = std::move(task.staging);
   give_back(task);
   const std::uint32_t blocked = blocked_;
   if (q.head != nullptr) start_head(queue);
   for (std::uint32_t rest = blocked; rest != 0; rest &= rest - 1) start_head(static_cast<std::uint32_t>(std::countr_zero(rest)));
   if (waiting_ != 0) over_.notify_all();
+  return owned;
 }
 
 Storage* Scheduler::take_garbage() {
@@ -259,9 +260,11 @@ void Scheduler::work() {
     lock.lock();
     if (task->listed) unlist(*task);  // nothing is left to start
     if (--task->active == 0) {
-      complete(*task);
-      if (Storage* garbage = take_garbage()) {
+      std::unique_ptr<std::byte[]> owned = complete(*task);
+      Storage* garbage = take_garbage();
+      if (owned != nullptr || garbage != nullptr) {
         lock.unlock();
+        owned.reset();
         free_storage(garbage);
         lock.lock();
       }

@@ -108,7 +108,7 @@ Result<void> LocalServer::usable(const Binding& binding, const char* what, const
 Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from) {
   const MemoryRange target = memory_range(to), source = from != nullptr ? memory_range(*from) : MemoryRange{};
   const std::span<const MemoryRange> writes(&target, 1), reads(&source, from != nullptr ? 1 : 0);
-  const std::lock_guard lock(enqueue_);
+  std::unique_lock lock(enqueue_);
   ExecuteScope scope = ExecuteScope::launching(store_, kind == LogKind::Copy ? "copy" : "write", reads, writes, writes, &failure_count_);
   Event at;
   const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
@@ -131,6 +131,9 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
   note.stream = at.queue;
   note.position = at.position;
   log_.append(note);
+  const bool confirm_now = time_to_confirm();
+  lock.unlock();
+  if (confirm_now) confirm();
   return {};
 }
 
@@ -408,13 +411,18 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, 
       note.slot = slot.number();
       noted = log_.append(note) != 0;
       if (noted) slot.release();
-      confirm_now = ++since_confirm_ >= 64;
-      if (confirm_now) since_confirm_ = 0;
+      confirm_now = time_to_confirm();
     }
   }
   if (outcome.kind == OutcomeKind::Executed && !noted) device_->wait(at);  // the log had no room: nobody will look at the record
   if (confirm_now) confirm();                                              // so that neither log nor records fill up when nobody ever waits
   return outcome.result;
+}
+
+bool LocalServer::time_to_confirm() {
+  if (++since_confirm_ < 64) return false;
+  since_confirm_ = 0;
+  return true;
 }
 
 std::uint32_t LocalServer::take_fault_slot() {

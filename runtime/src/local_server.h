@@ -41,6 +41,7 @@ class LocalServer final : public Server {
   FailureStore& failures() { return store_; }
   Programs& programs() { return programs_; }
   FaultSlots& fault_slots() { return slots_; }
+  std::size_t unconfirmed() const { return log_.size(); }
 
  private:
   class FailureCount final : public ScopeObserver {
@@ -60,7 +61,8 @@ class LocalServer final : public Server {
   void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
   std::uint32_t take_fault_slot();
-  Event confirm();  // gives the first event that is still pending
+  Event confirm();         // gives the first event that is still pending
+  bool time_to_confirm();  // now and then, so that neither log nor records fill up when nobody ever waits; under the enqueue lock
   Result<void> device_state() const;
 
   const std::unique_ptr<Device> device_;
