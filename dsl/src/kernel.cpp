@@ -119,7 +119,7 @@ KernelCore::KernelCore(Definition definition, std::vector<ParamSpec> params, std
   s.space = std::move(space);
   if (s.space) s.axes = s.space->axes();
   std::vector<std::string> names = declared_names(definition.parameters);
-  if (names.size() > s.params.size()) names.erase(names.begin(), names.end() - static_cast<std::ptrdiff_t>(s.params.size()));  // the config
+  if (s.space && names.size() == s.params.size() + 1) names.erase(names.begin());  // the config
   names.resize(s.params.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool twice = std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i);

@@ -4,7 +4,7 @@
 // Which operations are the right side's? Those after where the right side began. That place is known when the left side is the value of
 // an expression (it was evaluated just before) or when the condition stands in If or While (they note where it began). Else only the end of
 // the region is known: operations without effects are moved when the right side's value needs them, and moved back when something uses them later,
-// which shows that they were named before; an effect there counts as an earlier statement only when it is on an earlier line of the same function.
+// which shows that they were named before; an effect there counts as an earlier statement only when it stands further up in the same function.
 #include <algorithm>
 #include <cstring>
 
@@ -20,6 +20,12 @@ bool has_effect(const ir::Op& op) {
     case ir::Effect::Slot: return op.code == ir::Opcode::Set;
     default: return true;
   }
+}
+
+// In the same function, and further up.
+bool stands_before(const Where& a, const Where& b) {
+  return a.line() != 0 && std::pair(a.line(), a.column()) < std::pair(b.line(), b.column()) && std::strcmp(a.function_name(), b.function_name()) == 0 &&
+         std::strcmp(a.file_name(), b.file_name()) == 0;
 }
 
 }  // namespace
@@ -73,8 +79,7 @@ ir::ValueId Recorder::logical(bool is_and, ir::ValueId a, bool exact_left, ir::V
     const ir::Op& op = kernel_.ops[id];
     const bool inner_logical = logical_ifs_.contains(id);
     if (has_effect(op) && !inner_logical) {
-      const bool earlier = !known && where && op.loc.file == loc.file && op.loc.line < loc.line &&
-                           std::strcmp(function_of_[id], where->function_name()) == 0;
+      const bool earlier = !known && where && stands_before(origin_of_[id], *where);
       if (!earlier) {
         const std::string what(ir::info(op.code).mnemonic);
         const std::string side = is_and ? "&&" : "||";
@@ -121,7 +126,7 @@ ir::ValueId Recorder::logical(bool is_and, ir::ValueId a, bool exact_left, ir::V
   builder_.set_region(then);
   builder_.set(slot, b);
   region_of_.push_back(then);
-  function_of_.push_back(last_function_);
+  origin_of_.push_back(origin_);
   builder_.set_region(here);
   logical_ifs_[branch] = here;
   logical_slots_[slot] = branch;
@@ -193,12 +198,21 @@ Handle logical_element(bool is_and, const Element& a, const Operand& b) {
 }
 // The host knows the left side. The right side was recorded either way: where it does not count, it must be without effects.
 Handle logical_host(bool is_and, bool a, Handle b) {
-  const Where here = Where::current();
+  const Where here = last_where();
   Recorder& r = Recorder::current(here);
   r.use(b, here);
   if (a == is_and) return b;
   const ir::ValueId left = r.here().constant(ir::Type::Bool, a ? 1 : 0);
   return r.handle(r.logical(is_and, left, false, b.id, nullptr));
+}
+
+Handle logical_host(bool is_and, const Operand& a, bool b) {
+  Recorder& r = Recorder::current(a.where);
+  return r.handle(b == is_and ? a.id : r.here().constant(ir::Type::Bool, b ? 1 : 0));
+}
+Where last_where() {
+  const Where here = Where::current();
+  return Recorder::current(here).last();
 }
 
 }  // namespace kiln::dsl

@@ -59,7 +59,7 @@ ir::Builder& Recorder::at(const Where& where) {
     fail("the kernel has more than " + std::to_string(kMaxOperations) + " operations; a C++ loop unrolls, use for (auto i : range(n)) for a loop in the kernel", where);
   }
   settle();
-  last_function_ = where.function_name();
+  last_ = origin_ = where;
   if (where.file_name() != last_file_) {
     last_file_ = where.file_name();
     last_file_index_ = builder_.file(last_file_);
@@ -86,11 +86,17 @@ void Recorder::fail_later(std::string message, ir::Loc loc) {
 
 // --- regions and visibility -------------------------------------------------------------------------------------------
 
-// Operations made since the last call belong to the region and the function being recorded.
+ir::Builder& Recorder::somewhere() {
+  settle();
+  origin_ = Where{};
+  return builder_;
+}
+
+// Operations made since the last call belong to the region and the place being recorded.
 void Recorder::settle() {
   while (region_of_.size() < kernel_.ops.size()) {
     region_of_.push_back(scopes_.back().insertion);
-    function_of_.push_back(last_function_);
+    origin_of_.push_back(origin_);
   }
 }
 
@@ -192,10 +198,9 @@ void set_slot(Handle slot, const Operand& value) {
   r.at(value.where).set(index, value.id);
 }
 Handle step_slot(Handle slot, ir::Opcode code) {
-  const Where here = Where::current();
-  Recorder& r = Recorder::current(here);
-  const std::uint32_t index = r.use_slot(slot, here);
-  ir::Builder& builder = r.here();
+  Recorder& r = Recorder::current(Where::current());
+  const std::uint32_t index = r.use_slot(slot, r.last());
+  ir::Builder& builder = r.somewhere();
   const ir::ValueId old = builder.get(index);
   builder.set(index, builder.binary(code, old, builder.constant(builder.type(old), 1)));
   return r.handle(old);

@@ -35,7 +35,8 @@ KILN_KERNEL(matmul, (const MatmulCfg& cfg, In<f32, 2> a, In<f32, 2> b, Out<f32, 
     if (cfg.unroll == 0) {
       for (u32 k = 0; k < tile; ++k) acc += as[t.y, k] * bs[k, t.x];  // a loop of C++: unrolled whole
     } else {
-      for (auto k : range(0, Val<u32>(tile), cfg.unroll)) {
+      for (auto q : range(tile / cfg.unroll)) {
+        auto k = q * cfg.unroll;
         for (u32 u = 0; u < cfg.unroll; ++u) acc += as[t.y, k + u] * bs[k + u, t.x];
       }
     }

@@ -34,6 +34,12 @@ class IfScope {
  public:
   explicit IfScope(Where w = Where::current());
   ~IfScope();
+  template <Dsl A>
+    requires(!DslOf<A, bool>)
+  bool begin(A&&) {
+    static_assert(never<A>, "kiln: If needs a bool; write x != 0 to test a number.");
+    return false;
+  }
   IfScope(const IfScope&) = delete;
   bool first() const { return step_ == 0; }
   bool begin(Use<bool> condition);
@@ -54,6 +60,12 @@ class WhileScope {
  public:
   explicit WhileScope(Where w = Where::current());
   ~WhileScope();
+  template <Dsl A>
+    requires(!DslOf<A, bool>)
+  bool begin(A&&) {
+    static_assert(never<A>, "kiln: While needs a bool; write x != 0 to test a number.");
+    return false;
+  }
   WhileScope(const WhileScope&) = delete;
   bool open();
   bool begin(Use<bool> condition);

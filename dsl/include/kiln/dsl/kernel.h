@@ -163,20 +163,27 @@ struct KernelType<void(const C&, P...)> { using type = Kernel<C, P...>; };
 // The type of a kernel with a body of type F, to declare in a header: extern const KernelOf<void(In<f32> x, InOut<f32> y)> k;
 template <class F> using KernelOf = typename dsl::KernelType<F>::type;
 
-// A kernel that is not registered, from a lambda without captures: for tests and tools. `parameters` names them, as "(x, y)".
+namespace dsl {
 template <class... P>
-KernelOf<void(P...)> local_kernel(std::string name, void (*body)(P...), std::string parameters = "", dsl::Where where = dsl::Where::current()) {
-  return {dsl::Definition{std::move(name), std::move(parameters), where, false}, body};
-}
+KernelOf<void(P...)> make_local(Definition definition, void (*body)(P...)) { return {std::move(definition), body}; }
 template <class F>
-  requires requires(F f) { +f; }
+constexpr auto plain_function(F body) {
+  constexpr bool plain = requires { +body; };
+  static_assert(plain, "kiln: the body of a kernel captures nothing: a host value that decides about the code is a member of the config, one that does not is a Val.");
+  if constexpr (plain) return +body;
+  else return static_cast<void (*)()>(nullptr);
+}
+}  // namespace dsl
+
+// A kernel that is not registered, from a lambda without captures: for tests and tools. `parameters` names them, as "(x, y)".
+template <class F>
 auto local_kernel(std::string name, F body, std::string parameters = "", dsl::Where where = dsl::Where::current()) {
-  return local_kernel(std::move(name), +body, std::move(parameters), where);
+  return dsl::make_local(dsl::Definition{std::move(name), std::move(parameters), where, false}, dsl::plain_function(body));
 }
 // The recording of such a body.
 template <class F>
 Result<ir::Kernel> record(std::string name, F body, std::string parameters = "", dsl::Where where = dsl::Where::current()) {
-  return local_kernel(std::move(name), +body, std::move(parameters), where).record();
+  return local_kernel(std::move(name), body, std::move(parameters), where).record();
 }
 
 }  // namespace kiln

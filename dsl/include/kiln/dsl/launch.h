@@ -19,16 +19,15 @@ namespace kiln {
 template <Scalar T>
 class HostValue {
  public:
-  HostValue(T value) : value_(value) {}
   template <class H>
-    requires(std::is_arithmetic_v<H> && !std::same_as<H, T> && !std::same_as<T, bool> && !std::same_as<H, bool> &&
-             (Floating<T> || std::integral<H>))
+    requires(std::same_as<H, T> || (std::is_arithmetic_v<H> && !std::same_as<T, bool> && !std::same_as<H, bool> && (Floating<T> || std::integral<H>)))
   HostValue(H value) : value_(static_cast<T>(value)) {
-    if constexpr (Integer<T>) {
+    if constexpr (std::same_as<H, T>) {
+      fits_ = true;
+    } else if constexpr (Integer<T>) {
       fits_ = std::in_range<T>(value);
     } else if constexpr (std::integral<H>) {
-      // Exact: the way back gives the same integer. The first test keeps the way back defined.
-      fits_ = static_cast<long double>(value_) == static_cast<long double>(value);
+      fits_ = static_cast<long double>(value_) == static_cast<long double>(value);  // exact: a long double holds every 64-bit integer
     } else {
       fits_ = !(value - value == 0) || value_ - value_ == 0;  // finite stays finite
     }
@@ -104,6 +103,9 @@ template <class P> struct Param {
   static_assert(never<P>, "kiln: the parameters of a kernel are In, Out, InOut and Val; a config comes first, as const Cfg&.");
 };
 template <class T, unsigned R, ir::Access A, Layout L> struct Param<View<T, R, A, L>> {
+  static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f32 and f64.");
+};
+template <Scalar T, unsigned R, ir::Access A, Layout L> struct Param<View<T, R, A, L>> {
   static constexpr ParamSpec spec{true, ir_type<T>, R, A, L == Layout::Strided};
   using Dense = std::conditional_t<A == ir::Access::In, const Buffer<T, R>&, Buffer<T, R>&>;
   using Host = std::conditional_t<L == Layout::Strided, const StridedView<T, R>&, Dense>;

@@ -41,6 +41,9 @@ class Recorder {
   ir::Builder& at(const Where& where);
   // The builder with the location of the operation before: for operators that cannot know their line.
   ir::Builder& here() { return builder_; }
+  const Where& last() const { return last_; }
+  // The same, noting that the place of what is made next is only a guess.
+  ir::Builder& somewhere();
   ir::Kernel& kernel() { return kernel_; }
   std::uint32_t number() const { return number_; }
 
@@ -97,11 +100,11 @@ class Recorder {
   std::optional<Error> failure_;
   std::vector<Scope> scopes_;
   std::vector<ir::RegionId> region_of_;                        // per operation: the region that sees its value
-  std::vector<const char*> function_of_;                       // per operation: the C++ function that recorded it
+  std::vector<Where> origin_of_;                               // per operation: where it was written; line 0: not known
   std::vector<char> open_;                                     // per region
   const char* last_file_ = nullptr;                            // cache of the builder's file table
   std::uint32_t last_file_index_ = ir::kNone;
-  const char* last_function_ = "";
+  Where last_, origin_;
   std::unordered_map<std::uint32_t, ir::OpId> logical_slots_;  // slot -> the `if` that sets it
   std::unordered_map<ir::OpId, ir::RegionId> logical_ifs_;     // the `if`s of && and ||, and the region each stands in
   std::unordered_map<ir::ValueId, ir::OpId> moved_;            // value -> the `if` it was moved into

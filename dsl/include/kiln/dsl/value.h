@@ -107,10 +107,6 @@ class Ops {
     static_assert(Integer<T>, "kiln: ~ needs an integer; use ! on a bool, or bit_cast<u32>(x) for the bits of a float.");
     return Val<T>(dsl::unary(ir::Opcode::Not, a));
   }
-  friend auto operator!(Use<T> a) {
-    static_assert(std::same_as<T, bool>, "kiln: ! needs a bool; write x == 0 to test a number.");
-    return Val<T>(dsl::unary(ir::Opcode::Not, a));
-  }
 #undef KILN_NUMBERS
 #undef KILN_BITS
 #undef KILN_SHIFTS
@@ -156,6 +152,10 @@ class Val : public Ops<T> {
     requires(!std::same_as<T, U>)
   Val(const Val<U>&) {
     static_assert(dsl::never<U>, "kiln: the value has another kernel type. There is no implicit conversion: write cast<T>(x).");
+  }
+  template <class U = T>
+  Val() {
+    static_assert(dsl::never<U>, "kiln: a Val<T> has a value from the start. Declare Var<T> x; for a local that is assigned later.");
   }
   Val(const Val&) = default;
   explicit Val(Use<T> u) : handle_(dsl::Recorder::current(u.where).handle(u.id)) {}
@@ -328,16 +328,18 @@ class Elem : public Ops<T> {
 };
 
 // Two kernel operands of different types: one sentence instead of a list of candidates.
-#define KILN_MIXED(OP)                                               \
+#define KILN_MIXED(OP, RESULT)                                       \
   template <dsl::Dsl A, dsl::Dsl B>                                  \
     requires(!std::same_as<dsl::value_t<A>, dsl::value_t<B>>)        \
-  Val<dsl::value_t<A>> operator OP(A&&, B&&) {                       \
+  Val<RESULT> operator OP(A&&, B&&) {                                \
     static_assert(dsl::never<A>, KILN_MIXED_TYPES);                  \
-    return dsl::trapped<Val<dsl::value_t<A>>>();                     \
+    return dsl::trapped<Val<RESULT>>();                              \
   }
-KILN_MIXED(+) KILN_MIXED(-) KILN_MIXED(*) KILN_MIXED(/) KILN_MIXED(%)
-KILN_MIXED(<) KILN_MIXED(<=) KILN_MIXED(>) KILN_MIXED(>=) KILN_MIXED(==) KILN_MIXED(!=)
-KILN_MIXED(&) KILN_MIXED(|) KILN_MIXED(^) KILN_MIXED(<<) KILN_MIXED(>>)
+#define KILN_MIXED_VALUE(OP) KILN_MIXED(OP, dsl::value_t<A>)
+KILN_MIXED_VALUE(+) KILN_MIXED_VALUE(-) KILN_MIXED_VALUE(*) KILN_MIXED_VALUE(/) KILN_MIXED_VALUE(%)
+KILN_MIXED_VALUE(&) KILN_MIXED_VALUE(|) KILN_MIXED_VALUE(^) KILN_MIXED_VALUE(<<) KILN_MIXED_VALUE(>>)
+KILN_MIXED(<, bool) KILN_MIXED(<=, bool) KILN_MIXED(>, bool) KILN_MIXED(>=, bool) KILN_MIXED(==, bool) KILN_MIXED(!=, bool)
+#undef KILN_MIXED_VALUE
 #undef KILN_MIXED
 
 // && and || short-circuit (see Recorder::logical). Exact matches on one side: the built-in operators are candidates too, by the
@@ -348,6 +350,8 @@ Handle logical_temporary(bool is_and, Handle a, const Operand& b);      // left:
 Handle logical_slot(bool is_and, Handle slot, const Operand& b);        // left: a Var
 Handle logical_element(bool is_and, const Element& a, const Operand& b);
 Handle logical_host(bool is_and, bool a, Handle b);
+Handle logical_host(bool is_and, const Operand& a, bool b);
+Where last_where();  // of the operation before, for operators that cannot know their line
 }  // namespace dsl
 #define KILN_LOGICAL(OP, IS_AND)                                                                                                    \
   inline Val<bool> operator OP(Val<bool>&& a, Use<bool> b) { return Val<bool>(dsl::logical_temporary(IS_AND, a.handle(), b)); }    \
@@ -359,6 +363,10 @@ Handle logical_host(bool is_and, bool a, Handle b);
     return Val<bool>(dsl::logical_element(IS_AND, a.element(), b));                                                                 \
   }                                                                                                                                 \
   inline Val<bool> operator OP(bool a, const Val<bool>& b) { return Val<bool>(dsl::logical_host(IS_AND, a, b.handle())); }         \
+  template <DslOf<bool> A>                                                                                                          \
+  Val<bool> operator OP(A&& a, std::same_as<bool> auto b) {                                                                         \
+    return Val<bool>(dsl::logical_host(IS_AND, Use<bool>(std::forward<A>(a), dsl::last_where()), b));                               \
+  }                                                                                                                                 \
   template <dsl::DslOrHost A, dsl::DslOrHost B>                                                                                     \
     requires((dsl::Dsl<A> || dsl::Dsl<B>) && !((DslOf<A, bool> || std::same_as<std::remove_cvref_t<A>, bool>) &&                   \
                                                (DslOf<B, bool> || std::same_as<std::remove_cvref_t<B>, bool>)))                    \
@@ -366,6 +374,13 @@ Handle logical_host(bool is_and, bool a, Handle b);
     static_assert(dsl::never<A>, "kiln: " #OP " needs bool on both sides; write x != 0 to test a number.");                         \
     return dsl::trapped<Val<bool>>();                                                                                               \
   }
+// Exact for the same reason.
+template <dsl::Dsl A>
+Val<bool> operator!(A&& a) {
+  static_assert(DslOf<A, bool>, "kiln: ! needs a bool; write x == 0 to test a number.");
+  using T = dsl::value_t<A>;
+  return Val<bool>(dsl::unary(ir::Opcode::Not, Use<T>(std::forward<A>(a), dsl::last_where())));
+}
 KILN_LOGICAL(&&, true)
 KILN_LOGICAL(||, false)
 #undef KILN_LOGICAL

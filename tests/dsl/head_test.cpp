@@ -1,0 +1,46 @@
+// Heads: what they declare, and that they come first.
+#include "recording.h"
+
+using namespace kiln;
+using recording::refused;
+
+TEST_CASE("heads declare the block, the options, aliases and requirements") {
+  const ir::Kernel k = recording::of([](In<f32> a, InOut<f32, 2> b, Val<i32> c) {
+    block_size(16, 8);
+    options({.checked = false, .contraction = false, .fast_math = true});
+    in_place(b, a);
+    require(a.size() >= b.extent(1) * 2 && c > -3);
+    require(c % 4 == 0, "the width must be a multiple of 4");
+    b[0, 0] = a[0];
+  });
+  CHECK(k.block_size == std::array<std::uint32_t, 3>{16, 8, 1});
+  CHECK(k.options == ir::Options{.checked = false, .contraction = false, .fast_math = true});
+  REQUIRE(k.in_place.size() == 1);
+  CHECK(k.in_place[0] == std::pair<std::uint32_t, std::uint32_t>(1, 0));
+  REQUIRE(k.texts.size() == 2);
+  CHECK(k.texts[0] == "(a.size() >= (b.extent(1) * 2)) && (c > -3)");
+  CHECK(k.texts[1] == "the width must be a multiple of 4");
+  CHECK(ir::to_string(ir::verify(k)) == "");
+  CHECK(recording::of([](Out<f32> a) { max_threads(128); a[0] = 1; }).max_threads == 128);
+}
+
+TEST_CASE("a head after the first ordinary operation is refused") {
+  const char* sentence = " belongs to the head of the body, before the first ordinary operation";
+  CHECK(refused([](Out<f32> a) { a[0] = 1; block_size(32); }, __LINE__) == std::string("block_size") + sentence);
+  CHECK(refused([](Out<f32> a) { auto i = global_id().x; require(a.size() > 1); a[i] = 1; }, __LINE__) == std::string("require") + sentence);
+  CHECK(refused([](Out<f32> a) { Var<f32> v = 1; options({}); a[0] = v; }, __LINE__) == std::string("options") + sentence);
+  CHECK(refused([](Out<f32> a) { If (a.size() > 1) { max_threads(32); } }, __LINE__) == std::string("max_threads") + sentence);
+  CHECK(refused([](Out<f32> a, In<f32> b) { barrier(); in_place(a, b); }, __LINE__) == std::string("in_place") + sentence);
+}
+
+TEST_CASE("heads that contradict each other are refused") {
+  HAS(refused([](Out<f32>) { block_size(32); block_size(32); }, __LINE__), "declared already");
+  HAS(refused([](Out<f32>) { max_threads(32); block_size(32); }, __LINE__), "declared already");
+  HAS(refused([](Out<f32>) { block_size(32, 0); }, __LINE__), "an axis of 0");
+  HAS(refused([](Out<f32>) { max_threads(0); }, __LINE__), "at least one thread");
+  HAS(refused([](Out<f32> a) { in_place(a, a); }, __LINE__), "one parameter twice");
+}
+
+TEST_CASE("a host condition that is false refuses the variant itself") {
+  CHECK(refused([](Out<f32> a) { require(a.rank == 2, "two dimensions"); }, __LINE__) == "this variant is refused by its require: two dimensions");
+}

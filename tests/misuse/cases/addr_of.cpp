@@ -1,0 +1,10 @@
+// expect: a kernel value has no address
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  auto i = global_id().x;
+  auto* p = &i;
+  y[i] = x[*p];
+}

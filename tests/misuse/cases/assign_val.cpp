@@ -1,0 +1,10 @@
+// expect: Declare it Var<T> x = ... to assign to it
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  Val<f32> m = x[0];
+  m = m + 1;
+  y[0] = m;
+}

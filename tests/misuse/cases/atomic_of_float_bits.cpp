@@ -1,0 +1,8 @@
+// expect: the others integers
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  y.atomic_and(0, 1);
+}

@@ -1,0 +1,8 @@
+// expect: true and false are no numbers
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  y[0] = x[0] + true;
+}

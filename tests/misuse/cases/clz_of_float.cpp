@@ -1,0 +1,8 @@
+// expect: clz needs an integer
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  y[0] = clz(x[0]);
+}

@@ -1,0 +1,8 @@
+// expect: a literal with a fraction cannot become an integer
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  y[0] = x[0] * 0.5;
+}

@@ -1,0 +1,8 @@
+// expect: If needs a bool; write x != 0
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  If (x[0]) { y[0] = 1; }
+}

@@ -1,0 +1,11 @@
+// expect: another number of arguments than the kernel has parameters
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) { require(true); }
+
+void launch() {
+  Buffer<f32> a(std::vector<f32>(3));
+  k(for_num_elems(3), a);
+}

@@ -1,0 +1,11 @@
+// expect: argument 2 of this launch is a buffer of another rank
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32, 2> y)) { require(true); }
+
+void launch() {
+  Buffer<f32> a(std::vector<f32>(3)), b(std::vector<f32>(3));
+  k({{1}, {32}}, a, b);
+}

@@ -1,0 +1,10 @@
+// expect: write cast<T>(x) on one side
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  Var<u32> v = 1;
+  v = x[0];
+  y[0] = 1;
+}

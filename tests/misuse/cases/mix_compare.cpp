@@ -1,0 +1,9 @@
+// expect: write cast<T>(x) on one side
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  auto i = global_id().x;
+  If (x[i] < i) { y[i] = 1; }
+}

@@ -1,0 +1,8 @@
+// expect: write cast<T>(x) on one side
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  y[0] = global_id().x;
+}

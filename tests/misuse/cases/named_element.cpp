@@ -1,0 +1,9 @@
+// expect: Write Val<T> v = y[i] to read it once here
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  auto v = y[0];
+  y[1] = v + 1;
+}

@@ -1,0 +1,9 @@
+// expect: y[i] = v to write it
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  auto v = y[0];
+  v = 1;
+}

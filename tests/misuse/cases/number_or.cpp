@@ -1,0 +1,8 @@
+// expect: || needs bool on both sides
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  If (x[0] || x[1] > 1) { y[0] = 1; }
+}

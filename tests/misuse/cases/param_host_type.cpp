@@ -1,0 +1,8 @@
+// expect: the parameters of a kernel are In, Out, InOut and Val
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, int n)) {
+  (void)x; (void)n;
+}

@@ -1,0 +1,8 @@
+// expect: memory has rank 1 to 4
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32, 5> x)) {
+  (void)x;
+}

@@ -1,0 +1,8 @@
+// expect: an Out<T> is only written. Declare the parameter InOut<T>
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (Out<f32> y)) {
+  y[0] = y[1] + 1;
+}

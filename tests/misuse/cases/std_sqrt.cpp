@@ -1,0 +1,8 @@
+// expect: sqrt
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  y[0] = std::sqrt(x[0]);
+}

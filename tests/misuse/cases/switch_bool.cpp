@@ -1,0 +1,8 @@
+// expect: Switch needs an integer
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  Switch (x[0] > 1) { Case (1) { y[0] = 1; } }
+}

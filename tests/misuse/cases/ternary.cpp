@@ -1,0 +1,10 @@
+// expect: select(c, a, b) instead of c ? a : b
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  auto i = global_id().x;
+  Val<f32> v = i < 3 ? x[i] : x[i + 1];
+  y[i] = v;
+}

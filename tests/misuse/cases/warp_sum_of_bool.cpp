@@ -1,0 +1,8 @@
+// expect: warp::sum needs numbers
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<i32> x, InOut<i32> y)) {
+  y[0] = cast<i32>(warp::sum(x[0] > 1));
+}
