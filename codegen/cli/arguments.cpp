@@ -39,9 +39,7 @@ class Reader {
   std::uint64_t value(ir::Type type, std::string_view part) const {
     try {
       return parse_value(type, part);
-    } catch (const std::invalid_argument& e) {
-      refuse(e.what());
-    }
+    } catch (const std::invalid_argument& e) { refuse(e.what()); }
   }
 
  private:
@@ -104,10 +102,12 @@ void fill_list(const Reader& reader, Argument& a, std::string_view list) {
 void fill_file(const Reader& reader, Argument& a, const std::string& path) {
   const std::string bytes = read_file(path, kMostBytes);
   if (bytes.size() % byte_size(a.type) != 0)
-    reader.refuse("the file has " + std::to_string(bytes.size()) + " bytes, no whole number of " + std::string(ir::name(a.type)) + " elements");
+    reader.refuse("the file has " + std::to_string(bytes.size()) + " bytes, no whole number of " + std::string(ir::name(a.type)) +
+                  " elements");
   if (a.extents.empty()) a.extents = {bytes.size() / byte_size(a.type)};
   if (count(reader, a) * byte_size(a.type) != bytes.size())
-    reader.refuse("the file has " + std::to_string(bytes.size() / byte_size(a.type)) + " elements, the extents need " + std::to_string(count(reader, a)));
+    reader.refuse("the file has " + std::to_string(bytes.size() / byte_size(a.type)) + " elements, the extents need " +
+                  std::to_string(count(reader, a)));
   a.bytes.assign(bytes.begin(), bytes.end());
 }
 
@@ -132,7 +132,8 @@ Argument parse_buffer(Reader& reader, Argument a, const std::string& word) {
     fill_file(reader, a, part.substr(1));
   } else if (part == "iota" || part == "zero") {
     if (a.extents.empty()) {
-      if (reader.done()) reader.refuse("extents are missing, for example " + word + ":" + std::string(ir::name(a.type)) + ":" + part + ":1024");
+      if (reader.done())
+        reader.refuse("extents are missing, for example " + word + ":" + std::string(ir::name(a.type)) + ":" + part + ":1024");
       a.extents = parse_extents(reader, reader.next());
       if (a.extents.empty()) reader.refuse("extents are numbers with x between them, for example 32x32");
     }
@@ -172,7 +173,8 @@ void match_arguments(const ir::Kernel& kernel, const std::vector<Argument>& argu
   for (const ir::Param& p : kernel.params) params.push_back({p.name, signature_type(kernel, p)});
   const std::string whole = signature(kernel.name, params);
   if (arguments.size() != kernel.params.size())
-    usage(std::to_string(arguments.size()) + " arguments were given, the kernel takes " + std::to_string(kernel.params.size()) + ": " + whole);
+    usage(std::to_string(arguments.size()) + " arguments were given, the kernel takes " + std::to_string(kernel.params.size()) + ": " +
+          whole);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& a = arguments[i];
     const ir::Param& p = kernel.params[i];
@@ -183,7 +185,8 @@ void match_arguments(const ir::Kernel& kernel, const std::vector<Argument>& argu
     if (!p.is_buffer) continue;
     const ir::Mem& mem = kernel.mems[p.mem];
     if (a.access != mem.access) usage(where + "write it as " + access_name(mem.access) + ":...");
-    if (a.extents.size() != mem.rank) usage(where + "it has " + std::to_string(mem.rank) + " extents, not " + std::to_string(a.extents.size()));
+    if (a.extents.size() != mem.rank)
+      usage(where + "it has " + std::to_string(mem.rank) + " extents, not " + std::to_string(a.extents.size()));
   }
 }
 

@@ -1,7 +1,7 @@
 // What the commands share: their options, how they fail, how they print.
 #pragma once
-#include <cstdint>
 #include <array>
+#include <cstdint>
 #include <iosfwd>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -64,7 +64,8 @@ CompileOptions compile_options(const ir::Prepared& kernel, const Arch& arch, con
   const std::uint64_t threads = std::uint64_t{block[0]} * block[1] * block[2];
   const std::uint64_t most = k.max_threads != 0 ? std::min<std::uint64_t>(k.max_threads, 1024) : 1024;
   if (given && threads > most)
-    usage("--block " + text(block) + " has " + std::to_string(threads) + " threads; kernel '" + k.name + "' takes at most " + std::to_string(most));
+    usage("--block " + text(block) + " has " + std::to_string(threads) + " threads; kernel '" + k.name + "' takes at most " +
+          std::to_string(most));
   CompileOptions options;
   options.target = arch.kind;
   options.arch = arch.name;
@@ -83,17 +84,13 @@ CompileOptions compile_options(const ir::Prepared& kernel, const Arch& arch, con
 CompiledCode compile(const ir::Prepared& kernel, const CompileOptions& options) {
   try {
     return compiler().compile(kernel, options);
-  } catch (const CompileError& e) {
-    fail("kernel '" + kernel.kernel.name + "' for " + options.arch + ": " + e.what());
-  }
+  } catch (const CompileError& e) { fail("kernel '" + kernel.kernel.name + "' for " + options.arch + ": " + e.what()); }
 }
 
 std::string llvm_ir(const ir::Prepared& kernel, const CompileOptions& options) {
   try {
     return compiler().llvm_ir(kernel, options);
-  } catch (const CompileError& e) {
-    fail("kernel '" + kernel.kernel.name + "' for " + options.arch + ": " + e.what());
-  }
+  } catch (const CompileError& e) { fail("kernel '" + kernel.kernel.name + "' for " + options.arch + ": " + e.what()); }
 }
 
 std::string find_ptxas() {
@@ -147,8 +144,7 @@ std::string assemble(const std::string& ptx, const std::string& arch) {
   posix_spawn_file_actions_destroy(&actions);
   if (started != 0) fail("cannot start '" + program + "': " + std::strerror(started));
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     std::ifstream said(log);
     std::string first;

@@ -26,7 +26,8 @@ Arch parse_arch(const std::string& name);
 // The variant after the device-independent passes. Throws Failed with its errors.
 const ir::Prepared& prepared(const Variant& variant, Mode mode);
 
-// `block`: {0,0,0} when not given. A host object needs one: the given, else the declared. Throws Failed when it is missing or contradicts the kernel.
+// `block`: {0,0,0} when not given. A host object needs one: the given, else the declared. Throws Failed when it is missing or contradicts
+// the kernel.
 CompileOptions compile_options(const ir::Prepared& kernel, const Arch& arch, const std::array<std::uint32_t, 3>& block);
 // Throw Failed, with the architecture in the text.
 CompiledCode compile(const ir::Prepared& kernel, const CompileOptions& options);

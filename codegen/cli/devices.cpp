@@ -37,8 +37,7 @@ int devices_command(const Options& options) {
       if (d["usable"].get<bool>())
         std::printf("%-6s %s, %s, %u workers\n", d["device"].get<std::string>().c_str(), d["name"].get<std::string>().c_str(),
                     d["arch"].get<std::string>().c_str(), d["workers"].get<unsigned>());
-      else
-        std::printf("%-6s not usable: %s\n", d["device"].get<std::string>().c_str(), d["why"].get<std::string>().c_str());
+      else std::printf("%-6s not usable: %s\n", d["device"].get<std::string>().c_str(), d["why"].get<std::string>().c_str());
     }
   }
   return any ? kDone : kFailed;

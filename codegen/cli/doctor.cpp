@@ -70,14 +70,9 @@ Check check_environment() {
 }  // namespace
 
 int doctor_command(const Options& options) {
-  const std::vector<Check> checks{check_code_generator(),
-                                  check_ptx(),
-                                  {"CPU level", "ok", host_level()},
-                                  check_cpu(),
-                                  check_driver(),
-                                  check_cuda(),
-                                  check_ptxas(),
-                                  check_environment()};
+  const std::vector<Check> checks{
+      check_code_generator(), check_ptx(),        {"CPU level", "ok", host_level()}, check_cpu(), check_driver(), check_cuda(),
+      check_ptxas(),          check_environment()};
   bool good = true;
   Json all = Json::array();
   for (const Check& c : checks) {

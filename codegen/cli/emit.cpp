@@ -32,7 +32,8 @@ Plan make_plan(const Options& options) {
     if (!plan.has(kind.c_str())) plan.kinds.push_back(kind);
   }
   for (const std::string& name : options.arch)
-    if (std::none_of(plan.archs.begin(), plan.archs.end(), [&](const Arch& a) { return a.name == name; })) plan.archs.push_back(parse_arch(name));
+    if (std::none_of(plan.archs.begin(), plan.archs.end(), [&](const Arch& a) { return a.name == name; }))
+      plan.archs.push_back(parse_arch(name));
   const bool gpu = plan.any(TargetKind::Ptx), host = plan.any(TargetKind::Host);
   for (const char* kind : {"ptx", "cubin"})
     if (plan.has(kind) && !gpu) usage(std::string("--emit ") + kind + " needs a GPU architecture in --arch, for example sm_80");
@@ -45,7 +46,8 @@ Plan make_plan(const Options& options) {
   return plan;
 }
 
-void emit_kernel(const Variant& variant, const Plan& plan, Mode mode, const std::array<std::uint32_t, 3>& block, std::vector<OutputFile>& files) {
+void emit_kernel(const Variant& variant, const Plan& plan, Mode mode, const std::array<std::uint32_t, 3>& block,
+                 std::vector<OutputFile>& files) {
   const ir::Prepared& kernel = prepared(variant, mode);
   const std::string symbol = ir::symbol_name(variant.name());
   std::vector<Target> targets;
@@ -86,7 +88,8 @@ int emit_command(const Options& options) {
   for (const std::string& spec : specs) {
     std::shared_ptr<const Variant> variant = source->variant(spec);
     // The same variant may be named twice, with its defaults spelled out or not.
-    if (std::none_of(variants.begin(), variants.end(), [&](const auto& v) { return v->name() == variant->name(); })) variants.push_back(std::move(variant));
+    if (std::none_of(variants.begin(), variants.end(), [&](const auto& v) { return v->name() == variant->name(); }))
+      variants.push_back(std::move(variant));
   }
   std::vector<OutputFile> files;
   for (const auto& variant : variants) emit_kernel(*variant, plan, mode, block, files);

@@ -52,7 +52,8 @@ void make_folder(const fs::path& folder, Undo& undo) {
   make_folder(folder.parent_path(), undo);
   std::error_code error;
   if (fs::create_directory(folder, error)) undo.add(folder);
-  if (!fs::is_directory(folder)) fail("cannot make the folder '" + folder.string() + "': " + (error ? error.message() : "something else has that name"));
+  if (!fs::is_directory(folder))
+    fail("cannot make the folder '" + folder.string() + "': " + (error ? error.message() : "something else has that name"));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ struct OutputFile {
   std::string name;  // within the folder
   std::string bytes;
 };
-// Writes every file under a temporary name in `folder` (made when missing) and renames them at the end. When anything fails, nothing is left
-// behind and Failed says what. A file of the same name is replaced.
+// Writes every file under a temporary name in `folder` (made when missing) and renames them at the end. When anything fails, nothing is
+// left behind and Failed says what. A file of the same name is replaced.
 void write_all(const std::string& folder, const std::vector<OutputFile>& files);
 
 }  // namespace kiln::cli

@@ -15,7 +15,12 @@ int list_command(const Options& options) {
       Json params = Json::array(), axes = Json::array();
       for (const ParamInfo& p : k.params) params.push_back({{"name", p.name}, {"type", p.type}});
       for (const ConfigAxis& a : k.axes) axes.push_back({{"name", a.name}, {"values", a.values}, {"default", a.default_value}});
-      all.push_back({{"name", k.name}, {"signature", signature(k.name, k.params)}, {"params", params}, {"place", k.place}, {"axes", axes}, {"configs", k.configs}});
+      all.push_back({{"name", k.name},
+                     {"signature", signature(k.name, k.params)},
+                     {"params", params},
+                     {"place", k.place},
+                     {"axes", axes},
+                     {"configs", k.configs}});
     }
     print_json({{"source", options.source}, {"kernels", all}});
     return kDone;

@@ -24,7 +24,8 @@ std::array<std::uint32_t, 3> parse_extent(const std::string& text, const std::st
   for (int axis = 0; axis < 3; ++axis) {
     const std::size_t comma = text.find(',', at);
     const std::string part = text.substr(at, comma == std::string::npos ? comma : comma - at);
-    if (part.empty() || part.size() > 10 || part.find_first_not_of("0123456789") != std::string::npos || std::stoull(part) > 0xffffffffu) break;
+    if (part.empty() || part.size() > 10 || part.find_first_not_of("0123456789") != std::string::npos || std::stoull(part) > 0xffffffffu)
+      break;
     extent[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(std::stoull(part));
     if (comma == std::string::npos) return extent;
     at = comma + 1;
@@ -53,9 +54,7 @@ std::vector<Command> add_commands(CLI::App& app, Options& o) {
     return sub;
   };
   const auto add_source = [&](CLI::App* sub) { sub->add_option("SOURCE", o.source, "A kernel library or a .kir file")->required(); };
-  const auto add_kernel = [&](CLI::App* sub) {
-    sub->add_option("KERNEL", o.kernels, "KERNEL[@param=value,...]")->required()->expected(1);
-  };
+  const auto add_kernel = [&](CLI::App* sub) { sub->add_option("KERNEL", o.kernels, "KERNEL[@param=value,...]")->required()->expected(1); };
   const auto add_mode = [&](CLI::App* sub) { sub->add_option("--mode", o.mode, "checked or unchecked; the kernel's own unless given"); };
 
   add("devices", "What can run kernels here", devices_command);
@@ -155,23 +154,17 @@ int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) json = json || std::string_view(argv[i]) == "--json";
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    return app.exit(asked);
-  } catch (const CLI::ParseError& error) {
+  } catch (const CLI::Success& asked) { return app.exit(asked); } catch (const CLI::ParseError& error) {
     return report(kUsage, json, complaint(app, error));
   }
   try {
     for (const Command& command : commands)
       if (command.app->parsed()) return command.run(options);
-  } catch (const Failed& e) {
-    return report(e.exit_code(), options.json, e.what());
-  } catch (const Exception& e) {
+  } catch (const Failed& e) { return report(e.exit_code(), options.json, e.what()); } catch (const Exception& e) {
     return report(kFailed, options.json, one_line(e.error()));
   } catch (const ir::IrError& e) {
     return report(kFailed, options.json, (options.source.ends_with(".kir") ? options.source + ": " : "") + e.what());
-  } catch (const std::bad_alloc&) {
-    return report(kFailed, options.json, "out of memory");
-  } catch (const std::exception& e) {
+  } catch (const std::bad_alloc&) { return report(kFailed, options.json, "out of memory"); } catch (const std::exception& e) {
     return report(kFailed, options.json, e.what());
   }
   return kUsage;

@@ -12,7 +12,7 @@ namespace kiln::cli {
 struct Target {
   std::string arch, kind, file;  // "sm_80", "ptx", "saxpy.sm_80.ptx"
   CompileOptions options;
-  CompiledCode code;             // without the text
+  CompiledCode code;  // without the text
 };
 
 Json manifest(const Variant& variant, const ir::Prepared& kernel, const std::vector<Target>& targets);

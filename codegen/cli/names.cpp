@@ -47,7 +47,8 @@ std::vector<std::string> near_names(const std::string& wanted, const std::vector
   for (const std::string& name : names) {
     if (name.size() > 256) continue;
     const std::size_t scope = name.rfind("::");  // the last part of a qualified name counts too
-    const std::size_t edits = std::min(distance(wanted, name), scope == std::string::npos ? wanted.size() : distance(wanted, name.substr(scope + 2)));
+    const std::size_t edits =
+        std::min(distance(wanted, name), scope == std::string::npos ? wanted.size() : distance(wanted, name.substr(scope + 2)));
     if (edits <= allowed) found.emplace_back(edits, name);
   }
   std::sort(found.begin(), found.end());

@@ -13,8 +13,8 @@ Json failure_json(const Error& error) {
   const Error& root = root_of(error);
   const Error::Data& d = root.data();
   const auto number = [](const std::optional<std::uint64_t>& n) { return n ? Json(*n) : Json(nullptr); };
-  Json json{{"code", name(root.code())}, {"rule", d.rule},  {"message", d.message},
-            {"kernel", d.kernel},        {"place", d.place}, {"requested", number(d.requested)},
+  Json json{{"code", name(root.code())}, {"rule", d.rule},    {"message", d.message},
+            {"kernel", d.kernel},        {"place", d.place},  {"requested", number(d.requested)},
             {"limit", number(d.limit)},  {"bounds", nullptr}, {"text", error.text()}};
   if (d.bounds) {
     const BoundsFault& b = *d.bounds;

@@ -21,10 +21,9 @@ void print_io(const ir::Prepared& kernel) {
   std::size_t buffer = 0;
   for (const ir::Param& p : k.params) {
     if (p.is_buffer)
-      std::printf("  %-12s %-18s declared %-6s proven %s\n", p.name.c_str(), signature_type(k, p).c_str(), access_name(k.mems[p.mem].access).c_str(),
-                  visibility_name(kernel.io.at(buffer++)).c_str());
-    else
-      std::printf("  %-12s %s\n", p.name.c_str(), signature_type(k, p).c_str());
+      std::printf("  %-12s %-18s declared %-6s proven %s\n", p.name.c_str(), signature_type(k, p).c_str(),
+                  access_name(k.mems[p.mem].access).c_str(), visibility_name(kernel.io.at(buffer++)).c_str());
+    else std::printf("  %-12s %s\n", p.name.c_str(), signature_type(k, p).c_str());
   }
 }
 
@@ -39,7 +38,8 @@ void print_summary(const Variant& variant, const ir::Prepared& kernel) {
   if (k.max_threads != 0) std::printf("  at most %u threads a block\n", k.max_threads);
   std::printf("  %llu bytes of static shared memory%s\n", static_cast<unsigned long long>(kernel.shared.static_bytes),
               kernel.shared.dynamic_mem != ir::kNone ? ", and dynamic" : "");
-  std::printf("  needs sm_%u%s%s\n", kernel.requirement.min_sm, kernel.requirement.reason.empty() ? "" : ": ", kernel.requirement.reason.c_str());
+  std::printf("  needs sm_%u%s%s\n", kernel.requirement.min_sm, kernel.requirement.reason.empty() ? "" : ": ",
+              kernel.requirement.reason.c_str());
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ class LibrarySource : public Source {
     for (const KernelEntry* entry : Registry::instance().kernels())
       if (std::find(before.begin(), before.end(), entry) == before.end()) entries_.push_back(entry);
     if (entries_.empty())
-      fail("the library '" + path + "' has no kernels: no KILN_KERNEL in it, or it was linked with another copy of Kiln than this program's");
+      fail("the library '" + path +
+           "' has no kernels: no KILN_KERNEL in it, or it was linked with another copy of Kiln than this program's");
   }
   std::vector<SourceKernel> kernels() const override {
     std::vector<SourceKernel> all;

@@ -24,7 +24,8 @@ class Source {
   // KERNEL[@param=value,...]; what is not named takes its default. Throws Failed for an unknown kernel or parameter.
   virtual std::shared_ptr<const Variant> variant(const std::string& spec) const = 0;
 
-  // Throws Failed: no such file, neither a library nor .kir, a library that does not load or has no kernels; ir::IrError for a damaged .kir.
+  // Throws Failed: no such file, neither a library nor .kir, a library that does not load or has no kernels; ir::IrError for a damaged
+  // .kir.
   static std::unique_ptr<Source> open(const std::string& path);
 };
 

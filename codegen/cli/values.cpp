@@ -26,7 +26,9 @@ std::uint64_t parse_integer(ir::Type type, std::string_view text) {
   if (error == std::errc::result_out_of_range) refuse(type, text, ": out of its range");
   if (error != std::errc{} || end != digits.data() + digits.size()) refuse(type, text, "");
   // The largest magnitude of that sign.
-  const std::uint64_t top = is_signed(type) ? (std::uint64_t{1} << (bit_width(type) - 1)) - (negative ? 0 : 1) : negative ? 0 : value_mask(type);
+  const std::uint64_t top = is_signed(type) ? (std::uint64_t{1} << (bit_width(type) - 1)) - (negative ? 0 : 1)
+                            : negative      ? 0
+                                            : value_mask(type);
   if (magnitude > top) refuse(type, text, ": out of its range");
   return (negative ? ~magnitude + 1 : magnitude) & value_mask(type);
 }
@@ -47,7 +49,8 @@ std::uint64_t parse_float(ir::Type type, std::string_view text) {
     if (rest.empty() || rest.front() == '-' || rest.front() == '+' || std::isalpha(static_cast<unsigned char>(rest.front())) != 0) {
       if (!hex) refuse(type, text, "");
     }
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value, hex ? std::chars_format::hex : std::chars_format::general);
+    const auto [end, error] =
+        std::from_chars(rest.data(), rest.data() + rest.size(), value, hex ? std::chars_format::hex : std::chars_format::general);
     if (error == std::errc::result_out_of_range) refuse(type, text, ": out of its range");
     if (error != std::errc{} || end != rest.data() + rest.size()) refuse(type, text, "");
   }

@@ -9,7 +9,8 @@
 
 namespace kiln::cli {
 
-// "2.5", "-7", "0x1f", "true", "nan", "-inf". Integers are exact and in range, floats are rounded once. Throws std::invalid_argument with a sentence.
+// "2.5", "-7", "0x1f", "true", "nan", "-inf". Integers are exact and in range, floats are rounded once. Throws std::invalid_argument with a
+// sentence.
 std::uint64_t parse_value(ir::Type type, std::string_view text);
 // The number `n` in that type (integers wrap, floats round).
 std::uint64_t value_of_index(ir::Type type, std::uint64_t n);

@@ -10,7 +10,8 @@ std::atomic<std::uint64_t> count{0};
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
   count.fetch_add(1, std::memory_order_relaxed);
-  void* p = alignment <= alignof(std::max_align_t) ? std::malloc(bytes) : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  void* p = alignment <= alignof(std::max_align_t) ? std::malloc(bytes)
+                                                   : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }

@@ -11,7 +11,9 @@ namespace {
 
 constexpr int kRuns = 20;
 
-[[noreturn]] void differ(const char* name) { throw std::runtime_error(std::string("cpu: the results of ") + name + " differ from the loop's"); }
+[[noreturn]] void differ(const char* name) {
+  throw std::runtime_error(std::string("cpu: the results of ") + name + " differ from the loop's");
+}
 
 void check_close(const char* name, const std::vector<f32>& ours, const std::vector<f32>& theirs, float tolerance) {
   for (std::size_t i = 0; i < ours.size(); ++i)
@@ -70,7 +72,8 @@ Row matmul_row(const Stream& stream) {
   constexpr std::size_t n = 512;
   const std::vector<f32> a = ramp(n * n), b = ramp(n * n);
   std::vector<f32> c(n * n);
-  auto da = Buffer<f32, 2>::from_host(stream.client(), a, {n, n}).value(), db = Buffer<f32, 2>::from_host(stream.client(), b, {n, n}).value();
+  auto da = Buffer<f32, 2>::from_host(stream.client(), a, {n, n}).value(),
+       db = Buffer<f32, 2>::from_host(stream.client(), b, {n, n}).value();
   auto dc = Buffer<f32, 2>::zeroed(stream.client(), n, n).value();
   const auto ours = [&] {
     samples::matmul(stream, cover({n, n}, {16, 16}), da, db, dc).value();

@@ -40,7 +40,8 @@ Row row(const char* name, const K& kernel, const char* cuda, const Nvrtc& nvrtc)
   } else {
     r.why = nvrtc.why();
   }
-  measure(r, 30, 1e3, 1, [&] { to_ptx(kernel); }, peer);
+  measure(
+      r, 30, 1e3, 1, [&] { to_ptx(kernel); }, peer);
   return r;
 }
 
@@ -48,7 +49,8 @@ Row row(const char* name, const K& kernel, const char* cuda, const Nvrtc& nvrtc)
 
 std::vector<Row> jit() {
   const Nvrtc nvrtc;
-  return {row("saxpy", samples::saxpy, kCudaSaxpy, nvrtc), row("matmul", samples::matmul, kCudaMatmul, nvrtc), row("reduce", samples::block_sum, kCudaBlockSum, nvrtc)};
+  return {row("saxpy", samples::saxpy, kCudaSaxpy, nvrtc), row("matmul", samples::matmul, kCudaMatmul, nvrtc),
+          row("reduce", samples::block_sum, kCudaBlockSum, nvrtc)};
 }
 
 }  // namespace kiln::bench

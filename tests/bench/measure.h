@@ -14,8 +14,8 @@ double spread(const std::vector<double>& values);
 // Seconds that `work` takes.
 double seconds(const std::function<void()>& work);
 
-// Fills ours, peer, ratio and spread from `runs` interleaved runs after two unmeasured ones. `scale` turns seconds into the row's unit. `repeat`: calls in
-// one measurement. `peer` may be empty.
+// Fills ours, peer, ratio and spread from `runs` interleaved runs after two unmeasured ones. `scale` turns seconds into the row's unit.
+// `repeat`: calls in one measurement. `peer` may be empty.
 void measure(Row& row, int runs, double scale, int repeat, const std::function<void()>& ours, const std::function<void()>& peer);
 
 }  // namespace kiln::bench

@@ -8,7 +8,8 @@ namespace kiln::bench {
 
 Nvrtc::Nvrtc() {
   void* library = nullptr;
-  for (const char* path : {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so", "/usr/local/cuda/lib/libnvrtc.so"})
+  for (const char* path :
+       {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so", "/usr/local/cuda/lib/libnvrtc.so"})
     if (library == nullptr) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     why_ = "libnvrtc was not found";

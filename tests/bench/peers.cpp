@@ -12,8 +12,7 @@ void stencil5(const float* in, float* out, float k, std::size_t rows, std::size_
       const std::size_t i = r * columns + c;
       if (r > 0 && r + 1 < rows && c > 0 && c + 1 < columns)
         out[i] = in[i] + k * (in[i - columns] + in[i + columns] + in[i - 1] + in[i + 1] - 4 * in[i]);
-      else
-        out[i] = in[i];
+      else out[i] = in[i];
     }
   }
 }

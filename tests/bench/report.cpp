@@ -12,8 +12,8 @@ void print(const std::string& bench, const std::vector<Row>& rows, bool json) {
     const auto text = [](const std::string& v) { return v.empty() ? Json(nullptr) : Json(v); };
     Json all = Json::array();
     for (const Row& r : rows) {
-      Json row{{"name", r.name},           {"ours", number(r.ours)}, {"peer", number(r.peer)},  {"peer_name", text(r.peer_name)},
-               {"unit", r.unit},           {"ratio", number(r.ratio)}, {"spread", r.spread}};
+      Json row{{"name", r.name}, {"ours", number(r.ours)},   {"peer", number(r.peer)}, {"peer_name", text(r.peer_name)},
+               {"unit", r.unit}, {"ratio", number(r.ratio)}, {"spread", r.spread}};
       if (!r.why.empty()) row["why"] = r.why;
       all.push_back(std::move(row));
     }
@@ -27,8 +27,9 @@ void print(const std::string& bench, const std::vector<Row>& rows, bool json) {
       if (v) std::snprintf(buffer, sizeof buffer, "%.4g", *v);
       return std::string(buffer);
     };
-    std::printf("  %-22s ours %10s   peer %10s %-10s ratio %8s  +-%.0f%%  %s\n", r.name.c_str(), number(r.ours).c_str(), number(r.peer).c_str(),
-                r.unit.c_str(), number(r.ratio).c_str(), r.spread * 100, (r.why.empty() ? r.peer_name : r.why).c_str());
+    std::printf("  %-22s ours %10s   peer %10s %-10s ratio %8s  +-%.0f%%  %s\n", r.name.c_str(), number(r.ours).c_str(),
+                number(r.peer).c_str(), r.unit.c_str(), number(r.ratio).c_str(), r.spread * 100,
+                (r.why.empty() ? r.peer_name : r.why).c_str());
   }
 }
 

@@ -10,9 +10,9 @@ struct Row {
   std::string name;
   std::optional<double> ours, peer;  // medians
   std::string peer_name, unit;
-  std::optional<double> ratio;       // median over the runs of ours / peer
-  double spread = 0;                 // of the ratio (of ours without a peer): half of what the middle half of the runs spans, relative to the median
-  std::string why;                   // there is no peer, or no figure: the reason
+  std::optional<double> ratio;  // median over the runs of ours / peer
+  double spread = 0;  // of the ratio (of ours without a peer): half of what the middle half of the runs spans, relative to the median
+  std::string why;    // there is no peer, or no figure: the reason
 };
 
 // One JSON document (--json) or a table.

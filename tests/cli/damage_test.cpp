@@ -1,4 +1,5 @@
-// Damaged .kir files through the program: an answer or a refusal, never a crash, never a file. (Every cut and many edits: tests/ir and tests/fuzz.)
+// Damaged .kir files through the program: an answer or a refusal, never a crash, never a file. (Every cut and many edits: tests/ir and
+// tests/fuzz.)
 #include <doctest/doctest.h>
 
 #include <random>

@@ -42,15 +42,17 @@ std::string kernel_named(const std::string& name) {
 TEST_CASE("emit writes each kind of file under symbol, architecture and extension") {
   TempFolder folder;
   const std::string out = folder.file("a/b");
-  const auto result =
-      kiln_program({"emit", kSaxpy, "saxpy", "--arch", "sm_80,sm_90a,x86-64-v3", "--emit", "ptx,object,llvm,kir,json", "--block", "64", "-o", out});
+  const auto result = kiln_program(
+      {"emit", kSaxpy, "saxpy", "--arch", "sm_80,sm_90a,x86-64-v3", "--emit", "ptx,object,llvm,kir,json", "--block", "64", "-o", out});
   CAPTURE(result.err);
   REQUIRE(result.status == 0);
-  CHECK(files_in(out) == std::vector<std::string>{"saxpy.json", "saxpy.kir", "saxpy.sm_80.ll", "saxpy.sm_80.ptx", "saxpy.sm_90a.ll", "saxpy.sm_90a.ptx",
-                                                  "saxpy.x86-64-v3.ll", "saxpy.x86-64-v3.o"});
+  CHECK(files_in(out) == std::vector<std::string>{"saxpy.json", "saxpy.kir", "saxpy.sm_80.ll", "saxpy.sm_80.ptx", "saxpy.sm_90a.ll",
+                                                  "saxpy.sm_90a.ptx", "saxpy.x86-64-v3.ll", "saxpy.x86-64-v3.o"});
   CHECK(read_file(out + "/saxpy.sm_80.ptx").find(".target sm_80\n") != std::string::npos);
   CHECK(read_file(out + "/saxpy.sm_90a.ptx").find(".target sm_90a\n") != std::string::npos);
-  CHECK(read_file(out + "/saxpy.x86-64-v3.o").starts_with("\x7f" "ELF"));
+  CHECK(read_file(out + "/saxpy.x86-64-v3.o")
+            .starts_with("\x7f"
+                         "ELF"));
   CHECK(kiln_program({"list", out + "/saxpy.kir"}).status == 0);
 
   const auto json = nlohmann::json::parse(read_file(out + "/saxpy.json"));
@@ -67,7 +69,8 @@ TEST_CASE("emit writes each kind of file under symbol, architecture and extensio
     const char *kind, *param;
     int offset, size;
   };
-  const Field expected[] = {{"pointer", "x", 0, 8}, {"extent", "x", 8, 8}, {"pointer", "y", 16, 8}, {"extent", "y", 24, 8}, {"scalar", "a", 32, 4}};
+  const Field expected[] = {
+      {"pointer", "x", 0, 8}, {"extent", "x", 8, 8}, {"pointer", "y", 16, 8}, {"extent", "y", 24, 8}, {"scalar", "a", 32, 4}};
   REQUIRE(fields.size() == 6);
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(fields[i]["kind"] == expected[i].kind);
@@ -90,8 +93,8 @@ TEST_CASE("unchecked code has no fault parameter") {
 TEST_CASE("the same emit makes the same bytes, whatever the folder") {
   TempFolder one, two;
   for (const TempFolder* folder : {&one, &two})
-    REQUIRE(kiln_program({"emit", kSaxpy, "--arch", "sm_75,sm_120,x86-64,x86-64-v4", "--emit", "ptx,object,llvm,kir,json", "--block", "96", "-o",
-                          folder->path()})
+    REQUIRE(kiln_program({"emit", kSaxpy, "--arch", "sm_75,sm_120,x86-64,x86-64-v4", "--emit", "ptx,object,llvm,kir,json", "--block", "96",
+                          "-o", folder->path()})
                 .status == 0);
   REQUIRE(files_in(one.path()) == files_in(two.path()));
   CHECK(files_in(one.path()).size() == 10);
@@ -131,7 +134,8 @@ kernel "bad" {
 
 TEST_CASE("a cubin needs ptxas and says so when there is none") {
   TempFolder folder;
-  const auto result = kiln_program({"emit", kSaxpy, "--arch", "sm_80", "--emit", "cubin,ptx", "-o", folder.file("out")}, {"PATH=/nonexistent"});
+  const auto result =
+      kiln_program({"emit", kSaxpy, "--arch", "sm_80", "--emit", "cubin,ptx", "-o", folder.file("out")}, {"PATH=/nonexistent"});
   check_refused(result, 1, {"cubin", "ptxas"});
   CHECK(files_in(folder.file("out")).empty());
 }
@@ -142,7 +146,8 @@ TEST_CASE("the target line is what was asked for, and no driver is opened") {
     TempFolder folder;
     CAPTURE(arch);
     // A driver library that would be noticed: opening it fails loudly, using it is impossible.
-    const auto result = kiln_program({"emit", kSaxpy, "--arch", arch, "--emit", "ptx", "-o", folder.path()}, {"KILN_CUDA_LIBRARY=/nonexistent/libcuda.so.1"});
+    const auto result = kiln_program({"emit", kSaxpy, "--arch", arch, "--emit", "ptx", "-o", folder.path()},
+                                     {"KILN_CUDA_LIBRARY=/nonexistent/libcuda.so.1"});
     CAPTURE(result.err);
     REQUIRE(result.status == 0);
     CHECK(result.err == "");
@@ -155,7 +160,8 @@ TEST_CASE("the target line is what was asked for, and no driver is opened") {
 // HD-CLI-2
 TEST_CASE("names that PTX cannot hold become distinct symbols and are found by their own name") {
   const std::string long_name(300, 'x');
-  const std::vector<std::string> names{"scale.v1", "scale-v1", "scale v1", "scale<float, 3>", "9lives", "\xce\xbb", long_name, long_name + "y", "scale_v1"};
+  const std::vector<std::string> names{"scale.v1", "scale-v1", "scale v1",      "scale<float, 3>", "9lives",
+                                       "\xce\xbb", long_name,  long_name + "y", "scale_v1"};
   std::string text = "kir 1\n";
   for (const std::string& name : names) text += kernel_named(name);
   TempFolder folder;
@@ -187,7 +193,8 @@ TEST_CASE("names that PTX cannot hold become distinct symbols and are found by t
   }
   // The original name is in the text of an error.
   check_refused(kiln_program({"emit", source, "scale<float, 3>", "--arch", "sm_80", "--emit", "object", "-o", out}), 2, {"--emit object"});
-  check_refused(kiln_program({"emit", source, "scale<float, 3>", "--arch", "x86-64", "--emit", "object", "-o", out}), 2, {"scale<float, 3>"});
+  check_refused(kiln_program({"emit", source, "scale<float, 3>", "--arch", "x86-64", "--emit", "object", "-o", out}), 2,
+                {"scale<float, 3>"});
   // An empty name is refused.
   const std::string unnamed = folder.write("unnamed.kir", "kir 1\n" + kernel_named(""));
   CHECK(kiln_program({"emit", unnamed, "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("none")}).status == 1);
@@ -202,5 +209,7 @@ TEST_CASE("ptxas, where there is one, assembles what emit writes") {
   CAPTURE(result.err);
   CHECK(result.status == 0);
   CHECK(files_in(folder.path()).size() == 4);
-  CHECK(read_file(folder.file("saxpy.sm_80.cubin")).starts_with("\x7f" "ELF"));
+  CHECK(read_file(folder.file("saxpy.sm_80.cubin"))
+            .starts_with("\x7f"
+                         "ELF"));
 }

@@ -44,17 +44,14 @@ TEST_CASE("an unknown kernel, parameter or value, and a config outside the space
     std::vector<std::string> words;
   };
   const Row rows[] = {
-      {"scael", {"scael", "scale"}},
-      {"cli_test::nothing", {"cli_test::nothing"}},
-      {"repeat@tims=2", {"tims", "times"}},
-      {"repeat@times=two", {"times", "two"}},
-      {"repeat@times=3", {"times", "3"}},
-      {"repeat@times=4,negate=true", {"never both"}},
+      {"scael", {"scael", "scale"}},          {"cli_test::nothing", {"cli_test::nothing"}}, {"repeat@tims=2", {"tims", "times"}},
+      {"repeat@times=two", {"times", "two"}}, {"repeat@times=3", {"times", "3"}},           {"repeat@times=4,negate=true", {"never both"}},
       {"scale@times=2", {"times"}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.kernel);
-    check_refused(kiln_program({"emit", kKernelLibrary, row.kernel, "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("out")}), 2, row.words);
+    check_refused(kiln_program({"emit", kKernelLibrary, row.kernel, "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("out")}), 2,
+                  row.words);
   }
   CHECK(files_in(folder.file("out")).empty());
 }
@@ -63,6 +60,8 @@ TEST_CASE("emit without kernels takes all of a library with their defaults, and 
   TempFolder folder;
   REQUIRE(kiln_program({"emit", kKernelLibrary, "--emit", "json", "-o", folder.path()}).status == 0);
   CHECK(files_in(folder.path()).size() == 2);
-  REQUIRE(kiln_program({"emit", kKernelLibrary, "repeat", "repeat@times=2", "repeat@times=1", "--emit", "json", "-o", folder.file("variants")}).status == 0);
+  REQUIRE(
+      kiln_program({"emit", kKernelLibrary, "repeat", "repeat@times=2", "repeat@times=1", "--emit", "json", "-o", folder.file("variants")})
+          .status == 0);
   CHECK(files_in(folder.file("variants")).size() == 2);  // the default is times=2
 }

@@ -58,7 +58,10 @@ TEST_CASE("a source that holds no kernels ends with 1 and one line that says why
   const std::string text = folder.write("text.so", "this is no library\n"), nothing = folder.write("nothing.so", "");
   const std::string empty = folder.write("empty.kir", ""), header = folder.write("header.kir", "kir 1\n");
   const std::string truncated = folder.write("truncated.kir", read_file(kSaxpy).substr(0, 200));
-  const std::string elf = folder.write("elf.so", "\x7f" "ELF" + std::string(100, '\0'));
+  const std::string elf = folder.write("elf.so",
+                                       "\x7f"
+                                       "ELF" +
+                                           std::string(100, '\0'));
   struct Row {
     std::string source;
     std::vector<std::string> words;

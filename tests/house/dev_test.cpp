@@ -19,8 +19,8 @@ void add_program(const TempFolder& tree, const std::string& area, const std::str
 
 ProcessResult run_tests(const TempFolder& tree, const std::string& names = "") {
   return run_process({"bash", "-c",
-                      "set -euo pipefail; source cmake/dev/setup.sh; source cmake/dev/tests.sh; passed=0; failed=0; run_tests '" + tree.path() + "' " +
-                          names + "; finish"},
+                      "set -euo pipefail; source cmake/dev/setup.sh; source cmake/dev/tests.sh; passed=0; failed=0; run_tests '" +
+                          tree.path() + "' " + names + "; finish"},
                      {"KILN_TEST_TIMEOUT=2"}, 60, KILN_SOURCE_DIR);
 }
 
@@ -51,8 +51,10 @@ TEST_CASE("a program that fails, crashes, hangs, says nothing or runs nothing fa
     const char *what, *script, *last, *says;
   };
   const Row rows[] = {
-      {"fails", "echo 'the report'; echo '[doctest] test cases: 3 | 2 passed | 1 failed | 0 skipped'; exit 1\n", "5 passed, 1 failed", "the report"},
-      {"crashes after its summary", "echo '[doctest] test cases: 3 | 3 passed | 0 failed | 0 skipped'; kill -SEGV $$\n", "6 passed, 1 failed", "139"},
+      {"fails", "echo 'the report'; echo '[doctest] test cases: 3 | 2 passed | 1 failed | 0 skipped'; exit 1\n", "5 passed, 1 failed",
+       "the report"},
+      {"crashes after its summary", "echo '[doctest] test cases: 3 | 3 passed | 0 failed | 0 skipped'; kill -SEGV $$\n",
+       "6 passed, 1 failed", "139"},
       {"crashes before its summary", "echo 'half a'; kill -SEGV $$\n", "3 passed, 1 failed", "without a summary"},
       {"hangs", "sleep 60\n", "3 passed, 1 failed", "did not end"},
       {"says nothing", "exit 0\n", "3 passed, 1 failed", "without a summary"},
@@ -84,7 +86,9 @@ TEST_CASE("no test at all is a failure") {
 TEST_CASE("a name picks an area, or test cases of all areas") {
   TempFolder tree;
   add_program(tree, "a", kGood);
-  add_program(tree, "b", "case \"$*\" in *'--test-case=*some words*'*) n=1;; *) n=9;; esac; echo \"[doctest] test cases: $n | $n passed | 0 failed | 0 skipped\"\n");
+  add_program(tree, "b",
+              "case \"$*\" in *'--test-case=*some words*'*) n=1;; *) n=9;; esac; echo \"[doctest] test cases: $n | $n passed | 0 failed | "
+              "0 skipped\"\n");
   CHECK(last_line(run_tests(tree, "a").out) == "3 passed, 0 failed");
   CHECK(last_line(run_tests(tree, "b").out) == "9 passed, 0 failed");
   CHECK(last_line(run_tests(tree, "b 'some words'").out) == "1 passed, 0 failed");

@@ -40,7 +40,8 @@ TEST_CASE("no library or program of ours needs the driver, and only the code gen
       const std::vector<std::string> names = needed(entry.path().string());
       CAPTURE(name);
       CHECK(!names.empty());
-      for (const char* driver : {"libcuda.", "libcudart", "libnvrtc", "libnvptxcompiler", "libnvidia"}) CHECK(!any_starts_with(names, driver));
+      for (const char* driver : {"libcuda.", "libcudart", "libnvrtc", "libnvptxcompiler", "libnvidia"})
+        CHECK(!any_starts_with(names, driver));
       CHECK(any_starts_with(names, "libLLVM") == name.starts_with("libkiln_codegen."));
       ++looked_at;
     }

@@ -1,4 +1,5 @@
-// A CMake project outside the tree: the README's first program with the README's CMakeLists.txt, against the build tree and an installed tree.
+// A CMake project outside the tree: the README's first program with the README's CMakeLists.txt, against the build tree and an installed
+// tree.
 #include <doctest/doctest.h>
 
 #include <filesystem>

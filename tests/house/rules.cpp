@@ -11,8 +11,9 @@ namespace kiln::house {
 namespace {
 namespace fs = std::filesystem;
 
-// What the files below `folder` may include. The longest folder that matches counts. An entry of `may` is the beginning of a path: of the name as
-// written for headers outside the tree, of the path below the root for headers inside it. The standard library and the system are free.
+// What the files below `folder` may include. The longest folder that matches counts. An entry of `may` is the beginning of a path: of the
+// name as written for headers outside the tree, of the path below the root for headers inside it. The standard library and the system are
+// free.
 struct Rule {
   std::string_view folder;
   std::vector<std::string_view> may;
@@ -29,7 +30,8 @@ const std::vector<Rule>& rules() {
       {"include/", {"include/", "dsl/include/", "runtime/include/", "autotune/include/", "ir/include/"}},
       {"codegen/", {"codegen/", "ir/include/", "runtime/include/kiln/runtime/compiler.h", "llvm/", "llvm-c/"}},
       {"codegen/cli/",
-       {"codegen/cli/", "dsl/include/", "runtime/include/", "autotune/include/", "ir/include/", "include/", "CLI/", "nlohmann/", "spdlog/", "fmt/"}},
+       {"codegen/cli/", "dsl/include/", "runtime/include/", "autotune/include/", "ir/include/", "include/", "CLI/", "nlohmann/", "spdlog/",
+        "fmt/"}},
       {"samples/", {"samples/", "include/", "dsl/include/", "runtime/include/", "autotune/include/", "ir/include/", "png.h"}},
       {"tests/", {"", "cuda.h"}},  // tests see everything; nobody sees tests
   };
@@ -38,9 +40,19 @@ const std::vector<Rule>& rules() {
 
 // Libraries outside the tree that are no part of the system: each needs a rule that lets it in.
 const std::vector<std::string_view>& guarded() {
-  static const std::vector<std::string_view> names{"llvm/",  "llvm-c/", "clang/", "lld/",     "CLI/",   "nlohmann/", "spdlog/", "fmt/",   "doctest/",
-                                                   "cuda",   "nvrtc",   "nvvm",   "nvml",     "cupti",  "mpfr",      "sleef",   "png.h",  "sqlite3",
-                                                   "xxhash", "zstd",    "gtest/", "boost/",   "nvPTX",  "cublas",    "nccl",    "device_launch_parameters"};
+  static const std::vector<std::string_view> names{"llvm/",    "llvm-c/",
+                                                   "clang/",   "lld/",
+                                                   "CLI/",     "nlohmann/",
+                                                   "spdlog/",  "fmt/",
+                                                   "doctest/", "cuda",
+                                                   "nvrtc",    "nvvm",
+                                                   "nvml",     "cupti",
+                                                   "mpfr",     "sleef",
+                                                   "png.h",    "sqlite3",
+                                                   "xxhash",   "zstd",
+                                                   "gtest/",   "boost/",
+                                                   "nvPTX",    "cublas",
+                                                   "nccl",     "device_launch_parameters"};
   return names;
 }
 
@@ -62,7 +74,8 @@ std::optional<std::string> resolve(const fs::path& root, const std::string& file
     places.push_back(root / fs::path(file).parent_path());
     places.push_back(root / file.substr(0, file.find('/')));  // the area's own folder
   }
-  for (const char* dir : {"ir/include", "runtime/include", "dsl/include", "autotune/include", "include", "tests", ""}) places.push_back(root / dir);
+  for (const char* dir : {"ir/include", "runtime/include", "dsl/include", "autotune/include", "include", "tests", ""})
+    places.push_back(root / dir);
   for (const fs::path& place : places) {
     const fs::path found = place / name;
     if (fs::is_regular_file(found)) return fs::relative(fs::canonical(found), fs::canonical(root)).generic_string();

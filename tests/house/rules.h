@@ -11,7 +11,8 @@ struct Violation {
   std::string what;
 };
 
-// Every source file below `root` (product, samples and tests), against the rules. `root` needs the layout of the repository, parts may be missing.
+// Every source file below `root` (product, samples and tests), against the rules. `root` needs the layout of the repository, parts may be
+// missing.
 std::vector<Violation> find_violations(const std::string& root);
 
 std::string to_string(const std::vector<Violation>& violations);

@@ -39,7 +39,8 @@ struct Pipe {
 };
 
 // In the child, between fork and exec.
-[[noreturn]] void become(const std::vector<char*>& argv, const std::vector<std::string>& environment, const std::string& folder, int out, int err) {
+[[noreturn]] void become(const std::vector<char*>& argv, const std::vector<std::string>& environment, const std::string& folder, int out,
+                         int err) {
   setpgid(0, 0);
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, 0);
@@ -90,8 +91,7 @@ ProcessResult run_process(const std::vector<std::string>& argv, const std::vecto
     }
   }
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
 }

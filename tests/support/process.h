@@ -6,13 +6,13 @@
 namespace kiln::test {
 
 struct ProcessResult {
-  int status = -1;       // exit status, or 128 + the signal that ended it
+  int status = -1;  // exit status, or 128 + the signal that ended it
   bool timed_out = false;
   std::string out, err;
 };
 
-// Runs argv[0] (a path, or a name found on PATH) with stdin at end of file and `environment` ("NAME=value", "NAME" removes it) changed for it.
-// Killed after `seconds`. Never throws for what the program does; throws std::runtime_error when no process could be made.
+// Runs argv[0] (a path, or a name found on PATH) with stdin at end of file and `environment` ("NAME=value", "NAME" removes it) changed for
+// it. Killed after `seconds`. Never throws for what the program does; throws std::runtime_error when no process could be made.
 ProcessResult run_process(const std::vector<std::string>& argv, const std::vector<std::string>& environment = {}, int seconds = 120,
                           const std::string& folder = {});
 
