@@ -139,3 +139,22 @@ run_extras() {
     echo "extras: $ok passed"
   fi
 }
+
+# fuzz TREE FIRST COUNT [OPTION...]: the seeds shared out among the processors. Differences are printed reduced; exit 1 when there are any.
+fuzz() {
+  local tree="$1" first="$2" count="$3" worker share from=0 status=0 pids=()
+  shift 3
+  mkdir -p "$tree/fuzz-logs"
+  for ((worker = 0; worker < jobs; ++worker)); do
+    share=$(((count - from) / (jobs - worker)))
+    [ "$share" -gt 0 ] || continue
+    "$tree/bin/kiln_fuzz" $((first + from)) "$share" --reduce "$@" >"$tree/fuzz-logs/$worker.log" 2>&1 </dev/null &
+    pids+=("$!:$worker")
+    from=$((from + share))
+  done
+  for worker in "${pids[@]}"; do
+    wait "${worker%%:*}" || status=1
+    cat "$tree/fuzz-logs/${worker##*:}.log"
+  done
+  return "$status"
+}
