@@ -94,3 +94,50 @@ TEST_CASE("a name picks an area, or test cases of all areas") {
   CHECK(last_line(run_tests(tree, "b 'some words'").out) == "1 passed, 0 failed");
   CHECK(last_line(run_tests(tree, "'some words'").out) == "4 passed, 0 failed");
 }
+
+TEST_CASE("set-up installs what is missing, says so, and nothing the second time") {
+  TempFolder folder;
+  std::filesystem::create_directories(folder.file("stub"));
+  const auto stub = [&](const std::string& name, const std::string& script) {
+    std::filesystem::permissions(folder.write("stub/" + name, "#!/bin/sh\n" + script), std::filesystem::perms::owner_all);
+  };
+  // ccache and ninja-build are missing until they are installed.
+  stub("dpkg-query", "for name; do :; done\ncase \"$name\" in ccache|ninja-build) [ -e '" + folder.file("done") +
+                         "' ] && echo installed || echo not-installed;; *) echo installed;; esac\n");
+  stub("apt-get", "echo \"$@\" >>'" + folder.file("calls") + "'\ncase \"$1\" in install) touch '" + folder.file("done") + "';; esac\n");
+  stub("id", "echo 0\n");
+  const auto setup = [&] {
+    return run_process(
+        {"bash", "-c", "set -euo pipefail; PATH='" + folder.file("stub") + "':$PATH; source cmake/dev/setup.sh; setup_packages build"},
+        {"LLVM_DIR"}, 60, KILN_SOURCE_DIR);
+  };
+  const auto first = setup();
+  CAPTURE(first.err);
+  CHECK(first.status == 0);
+  CHECK(first.out == "dev: installing ninja-build ccache\n");
+  const std::string calls = kiln::test::read_file(folder.file("calls"));
+  CHECK(calls.starts_with("update\n"));
+  CHECK(calls.find("install -y") != std::string::npos);
+  CHECK(calls.find(" ninja-build ccache\n") != std::string::npos);
+  CHECK(calls.find("clang-format") == std::string::npos);  // only ./dev format wants it
+  const auto second = setup();
+  CHECK(second.status == 0);
+  CHECK(second.out == "");
+  CHECK(kiln::test::read_file(folder.file("calls")) == calls);
+}
+
+TEST_CASE("set-up without root and without sudo says what to install") {
+  TempFolder folder;
+  std::filesystem::create_directories(folder.file("stub"));
+  for (const char* name : {"dpkg-query", "id"})
+    std::filesystem::permissions(
+        folder.write(std::string("stub/") + name, std::string(name) == "id" ? "#!/bin/sh\necho 1000\n" : "#!/bin/sh\nexit 1\n"),
+        std::filesystem::perms::owner_all);
+  const auto result = run_process({"bash", "-c",
+                                   "set -uo pipefail; PATH='" + folder.file("stub") +
+                                       "':$PATH; source cmake/dev/setup.sh; command() { [ \"$2\" != sudo ]; }; setup_packages build"},
+                                  {"LLVM_DIR"}, 60, KILN_SOURCE_DIR);
+  CHECK(result.status == 1);
+  CHECK(result.err.find("ninja-build") != std::string::npos);
+  CHECK(result.err.find("needs root") != std::string::npos);
+}
