@@ -45,9 +45,11 @@ class Fold {
     for (OpId i = 0; i < replaced_.size(); ++i) replaced_[i] = i;
   }
 
-  void run() {
+  // Whether anything changed.
+  bool run() {
     Known known(k_.slots.size());
     region(0, known);
+    return changed_;
   }
 
  private:
@@ -61,7 +63,10 @@ class Fold {
     for (std::size_t i = 0; i < in.size(); ++i) {
       const bool keeps_yield = k_.ops[in.back()].code == Opcode::Yield;
       visit(in[i], known, keeps_yield);
-      if (!keeps_yield && !out.empty() && !falls_through(k_, out.back())) break;  // the rest is never reached
+      changed_ = changed_ || out.empty() || out.back() != in[i];
+      if (keeps_yield || out.empty() || falls_through(k_, out.back())) continue;
+      changed_ = changed_ || i + 1 < in.size();
+      break;  // the rest is never reached
     }
     k_.regions[r].ops = std::move(out);
     out_ = outer;
@@ -84,6 +89,7 @@ class Fold {
 
   void pure(OpId id) {
     const Simplified s = simplify(k_, id);
+    changed_ = changed_ || s.rewritten;
     if (s.value == kNone) {
       out_->push_back(id);
     } else {
@@ -105,7 +111,10 @@ class Fold {
     const std::uint32_t slot = k_.ops[id].index;
     const ValueId held = known[slot];
     if (held != kUnknown && held != kZero) return replace(id, held);
-    if (held == kZero) make_constant(k_.ops[id], 0);
+    if (held == kZero) {
+      make_constant(k_.ops[id], 0);
+      changed_ = true;
+    }
     known.set(slot, id);
     out_->push_back(id);
   }
@@ -271,10 +280,15 @@ class Fold {
   SlotSets sets_;
   std::vector<ValueId> replaced_;
   std::vector<OpId>* out_ = nullptr;
+  bool changed_ = false;
 };
 
 }  // namespace
 
-void fold_and_simplify(Kernel& kernel) { Fold(kernel).run(); }
+// Until nothing changes: what vanishes in one walk (a loop, a set in it) may let the next one know more. Two walks are the rule; the limit
+// is for kernels made to need many.
+void fold_and_simplify(Kernel& kernel) {
+  for (int round = 0; round < 32 && Fold(kernel).run(); ++round) {}
+}
 
 }  // namespace kiln::ir

@@ -26,14 +26,17 @@ class Simplifier {
   Simplifier(Kernel& k, OpId id) : k_(k), op_(k.op(id)) {}
 
   Simplified run() {
+    Simplified result;
     for (int round = 0; round < 4; ++round) {  // each rewrite makes the operation smaller; four are more than can follow each other
-      if (op_.code == Code::Const || fold()) return {};
+      if (op_.code == Code::Const) return result;
+      const Code code = op_.code;
+      if (fold()) return {kNone, true};
       again_ = false;
-      const ValueId v = step();
-      if (v != kNone) return {v};
-      if (!again_) break;
+      result.value = step();
+      result.rewritten = result.rewritten || again_ || op_.code != code;
+      if (result.value != kNone || !again_) break;
     }
-    return {};
+    return result;
   }
 
  private:

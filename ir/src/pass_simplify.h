@@ -5,7 +5,8 @@
 namespace kiln::ir {
 
 struct Simplified {
-  ValueId value = kNone;  // the existing value that the operation equals; kNone: keep the operation (it may have been rewritten in place)
+  ValueId value = kNone;   // the existing value that the operation equals; kNone: keep the operation
+  bool rewritten = false;  // it was rewritten in place
 };
 // Rewrites operation `id` in place as far as bits are kept (into a constant, an operation with fewer operands, ...) or names the
 // operand that it equals. Makes no new operations. Precondition: `id` is pure and its operands are simplified.

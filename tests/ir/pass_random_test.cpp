@@ -444,3 +444,19 @@ TEST_CASE("random kernels keep their bits through the passes, and nothing proven
   }
   if (count) MESSAGE(proven << " of " << accesses << " accesses proven, " << finished << " launches compared");
 }
+
+TEST_CASE("each pass leaves alone what it has made") {
+  for (std::uint64_t seed = 5000; seed < 5150; ++seed) {
+    CAPTURE(seed);
+    Kernel k = Generator(seed).make();
+    for (const auto pass : {contract, fold_and_simplify, eliminate_common, eliminate_dead}) {
+      pass(k);
+      Kernel again = k;
+      pass(again);
+      compact(again);
+      Kernel once = k;
+      compact(once);
+      CHECK(print(again) == print(once));
+    }
+  }
+}

@@ -1,4 +1,5 @@
-// Transformations. Each keeps the kernel valid and keeps its bits (DESIGN 5). Each is idempotent.
+// Transformations. Each keeps the kernel valid and keeps its bits (DESIGN 5). Each is idempotent. The order is prepare()'s: contraction looks at
+// the IR as recorded, so a kernel that was folded since must not be contracted, and so not be prepared, again.
 #pragma once
 #include "kiln/ir/analysis.h"
 #include "kiln/ir/diagnostic.h"
