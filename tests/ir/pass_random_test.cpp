@@ -434,7 +434,7 @@ TEST_CASE("random kernels keep their bits through the passes, and nothing proven
       if (!a.outcome.misuse.empty() || !b.outcome.misuse.empty()) continue;  // only ever the step limit, or both would say the same
       ++finished;
       CHECK(a.out == b.out);
-      if (b.outcome.fault) CHECK(a.outcome.fault.has_value());
+      CHECK(a.outcome.fault.has_value() == b.outcome.fault.has_value());
     }
   }
   if (n >= 100) {
