@@ -204,18 +204,35 @@ Value* Arith::round(Opcode code, Value* x) {
   return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, magic), rounded, x);  // the large ones are integers, NaN stays
 }
 
+// Without the instruction: a function of its own, since the exact expansion is long and kernels are full of it.
 Value* Arith::fma(Type t, Value* x, Value* y, Value* z) {
-  if (level_.fma) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
-  if (t == Type::F32) return fma_f32(x, y, z);
-  llvm::Function* soft = soft_fma_f64(*b_.GetInsertBlock()->getModule());
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
-  if (vector == nullptr) return b_.CreateCall(soft, {x, y, z});
-  Value* result = llvm::Constant::getNullValue(x->getType());
-  for (unsigned l = 0; l < vector->getNumElements(); ++l) {
-    Value* one = b_.CreateCall(soft, {b_.CreateExtractElement(x, l), b_.CreateExtractElement(y, l), b_.CreateExtractElement(z, l)});
-    result = b_.CreateInsertElement(result, one, l);
+  llvm::Type* type = x->getType();
+  if (level_.fma) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {x, y, z});
+  llvm::Module& module = *b_.GetInsertBlock()->getModule();
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  if (t == Type::F64 && vector == nullptr) return b_.CreateCall(soft_fma_f64(module), {x, y, z});
+  const std::string name = std::string(t == Type::F32 ? "kiln_fma_f32" : "kiln_fma_f64") + (vector ? "_x" + std::to_string(vector->getNumElements()) : "");
+  llvm::Function* function = module.getFunction(name);
+  if (function == nullptr) {
+    function = llvm::Function::Create(llvm::FunctionType::get(type, {type, type, type}, false), llvm::Function::InternalLinkage, name, module);
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+    function->addFnAttr(llvm::Attribute::NoInline);
+    function->setMemoryEffects(llvm::MemoryEffects::none());
+    llvm::IRBuilder<> body(llvm::BasicBlock::Create(b_.getContext(), "entry", function));
+    Value *fx = function->getArg(0), *fy = function->getArg(1), *fz = function->getArg(2);
+    Arith inside(body, level_);
+    if (t == Type::F32) {
+      body.CreateRet(inside.fma_f32(fx, fy, fz));
+    } else {
+      Value* result = llvm::Constant::getNullValue(type);
+      for (unsigned l = 0; l < vector->getNumElements(); ++l) {
+        Value* one = body.CreateCall(soft_fma_f64(module), {body.CreateExtractElement(fx, l), body.CreateExtractElement(fy, l), body.CreateExtractElement(fz, l)});
+        result = body.CreateInsertElement(result, one, l);
+      }
+      body.CreateRet(result);
+    }
   }
-  return result;
+  return b_.CreateCall(function, {x, y, z});
 }
 
 // The product is exact in f64. The sum is rounded to odd there, so that rounding it again to f32 is rounding the exact result once.

@@ -1,4 +1,6 @@
 // Loads and stores. Lanes next to each other in memory are a plain vector access, one address for all is a scalar one, the rest is gathered and scattered.
+#include <llvm/IR/MDBuilder.h>
+
 #include "host/emitter.h"
 
 namespace kiln::codegen::host {
@@ -177,14 +179,17 @@ Value* Emitter::inside_lanes(const Access& a, Mask m) {
 Mask Emitter::checked_lanes(const Access& a, Mask m) {
   if (!a.checked) return m;
   Value* inside = inside_lanes(a, m);
-  Value* outside = bits(b_.CreateAnd(lanes(m), b_.CreateNot(inside)));
-  Block *bad = block("out.of.range"), *go_on = block("checked");
-  b_.CreateCondBr(b_.CreateICmpNE(outside, b_.getInt32(0)), bad, go_on);
-  start(bad);
-  report(a, b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {outside, b_.getFalse()}));
+  report_lanes(a, bits(b_.CreateAnd(lanes(m), b_.CreateNot(inside))));
+  return Mask{inside};
+}
+
+void Emitter::report_lanes(const Access& a, Value* bad) {
+  Block *some = block("out.of.range"), *go_on = block("checked");
+  b_.CreateCondBr(b_.CreateICmpNE(bad, b_.getInt32(0)), some, go_on, llvm::MDBuilder(c_).createUnlikelyBranchWeights());
+  start(some);
+  report(a, b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {bad, b_.getFalse()}));
   branch_to(go_on);
   start(go_on);
-  return Mask{inside};
 }
 
 // The first coordinate that is out of range for that lane, and the lane's place in the grid.
@@ -193,10 +198,17 @@ void Emitter::report(const Access& a, Value* lane) {
   for (unsigned d = a.rank; d-- > 0;) {
     const ir::ValueId v = a.op->operands[d];
     Value* i = nullptr;
-    if (shapes_[v].uniform()) {
+    const Shape& s = shapes_[v];
+    if (s.uniform()) {
       i = index64(v);
     } else {
-      i = b_.CreateExtractElement(vector(v), lane);
+      if (s.affine()) {
+        llvm::Type* type = scalar(v)->getType();
+        const auto times = [&](Value* n, std::int64_t stride) { return b_.CreateMul(b_.CreateZExtOrTrunc(n, type), llvm::ConstantInt::get(type, static_cast<std::uint64_t>(stride), true, true)); };
+        i = b_.CreateAdd(scalar(v), b_.CreateAdd(times(b_.CreateURem(lane, b_.getInt32(geometry_.width)), s.column), times(b_.CreateUDiv(lane, b_.getInt32(geometry_.width)), s.row)));
+      } else {
+        i = b_.CreateExtractElement(vector(v), lane);
+      }
       i = ir::is_signed(k_.op(v).type) ? b_.CreateSExtOrTrunc(i, b_.getInt64Ty()) : b_.CreateZExtOrTrunc(i, b_.getInt64Ty());
     }
     Value* n = extent(a.op->index, d);
@@ -254,13 +266,13 @@ void Emitter::emit_load(ir::OpId id, Mask m) {
   Value* plain = rows_are_plain(a);
   if (plain == nullptr) return define(id, load_rows(a, m), m);
   Block *fast = block("load.rows"), *slow = block("load.each"), *end = block("loaded");
-  b_.CreateCondBr(plain, fast, slow);
+  b_.CreateCondBr(plain, fast, slow, llvm::MDBuilder(c_).createLikelyBranchWeights());
   start(fast);
   Value* from_rows = load_rows(a, m);
   Block* fast_end = b_.GetInsertBlock();
   branch_to(end);
   start(slow);
-  Value* from_each = load_each(a, m);
+  Value* from_each = from_memory(*a.mem, rows_lane_by_lane(a, m, nullptr));
   Block* slow_end = b_.GetInsertBlock();
   branch_to(end);
   start(end);
@@ -302,7 +314,12 @@ Value* Emitter::load_rows(const Access& a, Mask m) {
   llvm::Type* element = element_type(*a.mem);
   const unsigned width = geometry_.width, rows = kLanes / width;
   const bool across = shapes_[a.op->operands[a.rank - 1]].column == 1;
-  if (!across && !m.full()) return load_each(a, m);
+  // Behind rows_are_plain() nothing is left to check, so a masked access is one of an access that is not.
+  if (!m.full() && !(across && has_masked_access(a))) {
+    Access plain = a;
+    plain.checked = false;
+    return from_memory(*a.mem, rows_lane_by_lane(plain, m, nullptr));
+  }
   if (!across) {  // one element a row
     Value* packed = llvm::Constant::getNullValue(llvm::FixedVectorType::get(element, rows));
     for (unsigned r = 0; r < rows; ++r) packed = b_.CreateInsertElement(packed, note(b_.CreateAlignedLoad(element, row_pointer(a, r), element_align(*a.mem)), a), r);
@@ -341,6 +358,9 @@ Value* Emitter::load_each(const Access& a, Mask m) {
   Value* index = lane_index(a);
   if (a.mem->space == ir::Space::Local) index = b_.CreateAdd(b_.CreateShl(index, llvm::ConstantInt::get(index->getType(), 5)), b_.CreateZExt(lane_numbers(), index->getType()));
   llvm::Type* type = lanes_of(element_type(*a.mem));
+  // Local memory stays visible to LLVM, which may keep it in registers.
+  // (Local memory stays visible to LLVM, which may keep it in registers.)
+  if (!level_.fma && a.mem->space != ir::Space::Local) return from_memory(*a.mem, each_lane_by_lane(a, inside, index, nullptr));
   Value* at = b_.CreateGEP(element_type(*a.mem), memory_base(a.op->index), index);
   Value* v = note(b_.CreateMaskedGather(type, at, element_align(*a.mem), lanes(inside), llvm::Constant::getNullValue(type)), a);
   if (a.mem->space == ir::Space::Local) v = b_.CreateFreeze(v);
@@ -356,12 +376,12 @@ void Emitter::emit_store(ir::OpId id, Mask m) {
   Value* plain = rows_are_plain(a);
   if (plain == nullptr) return store_rows(a, m);
   Block *fast = block("store.rows"), *slow = block("store.each"), *end = block("stored");
-  b_.CreateCondBr(plain, fast, slow);
+  b_.CreateCondBr(plain, fast, slow, llvm::MDBuilder(c_).createLikelyBranchWeights());
   start(fast);
   store_rows(a, m);
   branch_to(end);
   start(slow);
-  store_each(a, m);
+  rows_lane_by_lane(a, m, to_memory_form(*a.mem, stored(a)));
   branch_to(end);
   start(end);
 }
@@ -395,10 +415,17 @@ void Emitter::store_uniform(const Access& a, Mask m) {
   start(end);
 }
 
+bool Emitter::has_masked_access(const Access& a) const { return level_.avx512 || (level_.fma && ir::byte_size(a.mem->element) >= 4); }
+
 void Emitter::store_rows(const Access& a, Mask m) {
   const unsigned width = geometry_.width, rows = kLanes / width;
-  if (shapes_[a.op->operands[a.rank - 1]].column != 1) return store_each(a, m);
   Value* v = to_memory_form(*a.mem, stored(a));
+  if (shapes_[a.op->operands[a.rank - 1]].column != 1 || (!m.full() && !has_masked_access(a))) {
+    Access plain = a;
+    plain.checked = false;
+    rows_lane_by_lane(plain, m, v);
+    return;
+  }
   for (unsigned r = 0; r < rows; ++r) {
     std::vector<int> pick;
     for (unsigned c = 0; c < width; ++c) pick.push_back(static_cast<int>(r * width + c));
@@ -416,8 +443,13 @@ void Emitter::store_each(const Access& a, Mask m) {
   const Mask inside = checked_lanes(a, m);
   Value* index = lane_index(a);
   if (a.mem->space == ir::Space::Local) index = b_.CreateAdd(b_.CreateShl(index, llvm::ConstantInt::get(index->getType(), 5)), b_.CreateZExt(lane_numbers(), index->getType()));
+  Value* v = to_memory_form(*a.mem, stored(a));
+  if (!level_.avx512) {
+    each_lane_by_lane(a, inside, index, v);
+    return;
+  }
   Value* at = b_.CreateGEP(element_type(*a.mem), memory_base(a.op->index), index);
-  note(b_.CreateMaskedScatter(to_memory_form(*a.mem, stored(a)), at, element_align(*a.mem), lanes(inside)), a);
+  note(b_.CreateMaskedScatter(v, at, element_align(*a.mem), lanes(inside)), a);
 }
 
 }  // namespace kiln::codegen::host

@@ -1,6 +1,6 @@
 // Turns one prepared kernel into one LLVM function (runtime/compiler.h, HostEntry). Internal to the host lowering; one object a compilation.
 // What is where: emitter.cpp the frame, blocks and warps; emit_value.cpp values and locals; emit_control.cpp control flow and masks; emit_memory.cpp loads, stores and
-// bounds; emit_atomic.cpp atomics; emit_warp.cpp warp operations; emit_block.cpp what barriers cut.
+// bounds; emit_lanes.cpp their slow ways; emit_atomic.cpp atomics; emit_warp.cpp warp operations; emit_block.cpp what barriers cut.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -140,6 +140,7 @@ class Emitter {
   Value* inside_lanes(const Access& a, Mask m);                    // active lanes that are in bounds
   Mask checked_lanes(const Access& a, Mask m);                     // the same, after the others are reported
   void report(const Access& a, Value* first_bad_lane);
+  void report_lanes(const Access& a, Value* bad);                  // bits; does nothing when there are none
   llvm::Function* report_function();
   Value* extent(std::uint32_t mem, unsigned dimension) { return memory_[mem].extent[dimension]; }
   Value* memory_base(std::uint32_t mem);
@@ -154,6 +155,14 @@ class Emitter {
     if (m.others) instruction->setMetadata(llvm::LLVMContext::MD_noalias, m.others);
     return instruction;
   }
+
+  // --- lane by lane (emit_lanes.cpp) ---------------------------------------------------------------------------------------------
+  llvm::Function* helper(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters, bool& fresh);
+  llvm::Function* stepping_helper(bool stores, unsigned bytes);
+  llvm::Function* indexed_helper(bool stores, unsigned bytes);
+  Value* rows_lane_by_lane(const Access& a, Mask m, Value* stored);
+  Value* each_lane_by_lane(const Access& a, Mask m, Value* index, Value* stored);
+  bool has_masked_access(const Access& a) const;                   // of rows, by one instruction each
 
   // --- atomics (emit_atomic.cpp) -------------------------------------------------------------------------------------------------------
   void emit_atomic(ir::OpId id, Mask m);
