@@ -152,7 +152,7 @@ std::shared_ptr<const Variant> from_text(const std::string& text) {
   try {
     return std::make_shared<Variant>(ir::parse(text).at(0));
   } catch (const ir::IrError& e) {
-    FAIL(e.what());
+    FAIL(std::string(e.what()));
     throw;
   }
 }
