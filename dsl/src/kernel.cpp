@@ -273,7 +273,8 @@ const Variant& KernelCore::refusal(const VariantSlot& slot, Error error) const {
 Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config, std::span<const LaunchArg> args,
                     unsigned unfit) {
   if (Recorder::active()) {
-    fail("kernel '" + target.kernel->name() + "' is launched inside the body of a kernel; call a C++ function instead, launches belong to the host", Where::current());
+    fail("kernel '" + target.kernel->name() + "' is launched inside the body of a kernel; call a C++ function instead, launches belong to the host",
+         Recorder::current(Where::current()).last());
   }
   try {
     LaunchRequest request{.variant = &variant_of(*target.variant), .config = config, .args = args, .mode = target.mode};

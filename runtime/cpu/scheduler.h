@@ -73,9 +73,9 @@ class Scheduler {
   void run(CpuTask& task, Scratch& scratch);
   void list(CpuTask& task);
   void unlist(CpuTask& task);
-  void wake_workers(unsigned count);
+  void wake_worker();
   void start_head(std::uint32_t queue);
-  std::unique_ptr<std::byte[]> complete(CpuTask& task);  // gives what the task owned, to be freed without the lock
+  void complete(CpuTask& task);
   void give_back(CpuTask& task);
   Storage* take_garbage();
 

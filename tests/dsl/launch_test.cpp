@@ -1,0 +1,164 @@
+// The typed launch on the CPU device: what it takes, what it refuses, where failures stay.
+#include "recording.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "support/allocations.h"
+
+using namespace kiln;
+
+namespace {
+
+KILN_KERNEL(add_to, (In<f32> x, InOut<f32> y, Val<f32> a, Val<u32> n)) {
+  auto i = global_id().x;
+  If (i < n && i < x.size() && i < y.size()) { y[i] += a * x[i]; }
+}
+KILN_KERNEL(transposing, (In<i32, 2, Strided> x, Out<i32, 2> y)) {
+  auto [c, r, z] = global_id();
+  If (r < y.extent(0) && c < y.extent(1) && r < x.extent(0) && c < x.extent(1)) { y[r, c] = x[r, c]; }
+}
+KILN_KERNEL(broken, (In<f32> x, Out<f32> y)) { y[-1] = x[0]; }
+KILN_KERNEL(bool_scalar, (Out<u32> y, Val<bool> flag, Val<i64> wide)) { y[0] = select(flag, cast<u32>(wide), 7); }
+
+struct Size {
+  u32 n = 4;
+};
+KILN_CONFIG(Size, n)
+KILN_KERNEL(filled, (const Size& size, Out<u32> y), space<Size>().axis("n", &Size::n, {4, 8})) {
+  for (u32 i = 0; i < size.n; ++i) y[i] = size.n;
+}
+
+Client cpu() {
+  static const Client client = Client::open("cpu").value();
+  return client;
+}
+template <class T>
+Buffer<T> on_cpu(const std::vector<T>& host) { return Buffer<T>::from_host(cpu(), host).value(); }
+
+}  // namespace
+
+TEST_CASE("a launch takes host numbers that fit their parameter, whatever their type") {
+  const auto x = on_cpu<f32>({1, 2, 3, 4});
+  auto y = on_cpu<f32>({1, 1, 1, 1});
+  const Stream stream = cpu().stream();
+  CHECK(add_to(stream, for_num_elems(4), x, y, 2.0f, 4u).has_value());
+  CHECK(stream.sync().has_value());
+  CHECK(add_to({{1}, {32}}, x, y, 0.5, std::size_t{3}).has_value());
+  CHECK(add_to({{1ull, 1}, {32l, 1, 1}}, x, y, 1, 2ll).has_value());
+  CHECK(y.read().value() == std::vector<f32>{4.5f, 8, 8.5f, 9});
+}
+
+TEST_CASE("a launch refuses a number that does not fit, names the argument, and its outputs carry the failure") {
+  const auto x = on_cpu<f32>({1, 2});
+  const std::pair<double, const char*> cases[] = {{1e39, "argument 3 ('a') is a number that does not fit Val<f32>"}};
+  for (const auto& [a, message] : cases) {
+    auto y = on_cpu<f32>({1, 1});
+    auto r = add_to(for_num_elems(2), x, y, a, 2);
+    REQUIRE(!r.has_value());
+    CHECK(r.error().data().message == message);
+    CHECK(!y.read().has_value());
+  }
+  auto y = on_cpu<f32>({1, 1});
+  CHECK(add_to(for_num_elems(2), x, y, 1, -1).error().data().message == "argument 4 ('n') is a number that does not fit Val<u32>");
+  CHECK(add_to(for_num_elems(2), x, y, 1, 1ull << 32).error().data().message == "argument 4 ('n') is a number that does not fit Val<u32>");
+  CHECK(add_to(for_num_elems(2), x, y, 16777217, 1).error().data().message == "argument 3 ('a') is a number that does not fit Val<f32>");
+  auto b = on_cpu<u32>({0});
+  CHECK(bool_scalar(for_num_elems(1), b, true, -3).has_value());
+  CHECK(b.read().value() == std::vector<u32>{static_cast<u32>(-3)});
+}
+
+TEST_CASE("a recording error is what every launch reports, and it stays on the outputs only") {
+  const auto x = on_cpu<f32>({1, 2});
+  auto y = on_cpu<f32>({1, 1});
+  auto z = on_cpu<f32>({1, 1});
+  for (Buffer<f32>* out : {&y, &z}) {
+    auto r = broken(for_num_elems(2), x, *out);
+    REQUIRE(!r.has_value());
+    HAS(r.error().text(), "the index -1 is negative");
+    HAS(r.error().text(), "launch_test.cpp:");
+  }
+  auto read = y.read();
+  REQUIRE(!read.has_value());
+  REQUIRE(read.error().causes().size() == 1);
+  CHECK(read.error().causes()[0].code() == ErrorCode::Unwritten);
+  HAS(read.error().text(), "the index -1 is negative");
+  CHECK(x.read().has_value());
+}
+
+TEST_CASE("a refused config is reported by the launch and stays on its outputs") {
+  auto y = on_cpu<u32>(std::vector<u32>(8));
+  CHECK(filled.with({.n = 8})({{1}, {1}}, y).has_value());
+  CHECK(y.read().value() == std::vector<u32>(8, 8));
+  auto r = filled.with({.n = 5})({{1}, {1}}, y);
+  REQUIRE(!r.has_value());
+  CHECK(r.error().data().message == "n=5 is not in the space; it has 4, 8");
+  CHECK(!y.read().has_value());
+  CHECK(filled({{1}, {1}}, y).has_value());  // the default config; an Out is repaired by the launch that writes it
+  CHECK(y.read().value()[3] == 4);
+}
+
+TEST_CASE("modes: checked finds an access out of range, unchecked takes the author's word") {
+  auto y = on_cpu<u32>(std::vector<u32>(4));
+  filled.with({.n = 8}).checked()({{1}, {1}}, y);
+  auto read = y.read();
+  REQUIRE(!read.has_value());
+  HAS(read.error().text(), "launch_test.cpp:");
+  auto big = on_cpu<u32>(std::vector<u32>(8));
+  CHECK(filled.with({.n = 8}).unchecked()({{1}, {1}}, big).has_value());
+  CHECK(big.read().value() == std::vector<u32>(8, 8));
+}
+
+TEST_CASE("a strided parameter takes a dense buffer and a transposed view") {
+  const auto x = Buffer<i32, 2>::from_host(cpu(), {1, 2, 3, 4, 5, 6}, {2, 3}).value();
+  auto y = Buffer<i32, 2>::zeroed(cpu(), 2, 3).value();
+  CHECK(transposing(cover({3, 2}, {8, 8}), x, y).has_value());
+  CHECK(y.read().value() == std::vector<i32>{1, 2, 3, 4, 5, 6});
+  auto t = Buffer<i32, 2>::zeroed(cpu(), 3, 2).value();
+  CHECK(transposing(cover({2, 3}, {8, 8}), StridedView<i32, 2>(x).transposed(), t).has_value());
+  CHECK(t.read().value() == std::vector<i32>{1, 4, 2, 5, 3, 6});
+}
+
+TEST_CASE("a launch inside a body is a recording error") {
+  static auto y = on_cpu<u32>({0});
+  auto kernel = record("k", [](Out<u32> a) {
+    a[0] = 1;
+    filled({{1}, {1}}, y);
+  });
+  REQUIRE(!kernel.has_value());
+  HAS(kernel.error().text(), "filled' is launched inside the body of a kernel");
+  HAS(kernel.error().text(), "launch_test.cpp:");
+}
+
+TEST_CASE("threads that use a kernel first at the same time record it once") {
+  static std::atomic<int> recorded{0};
+  const auto kernel = local_kernel("once", [](Out<u32> a) {
+    ++recorded;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    a[0] = 1;
+  });
+  std::vector<std::thread> threads;
+  std::vector<const Variant*> seen(8);
+  for (int i = 0; i < 8; ++i) threads.emplace_back([&, i] { seen[i] = &kernel.checked().variant(); });
+  for (std::thread& t : threads) t.join();
+  CHECK(recorded == 1);
+  for (const Variant* v : seen) CHECK(v == seen[0]);
+}
+
+TEST_CASE("a launch allocates nothing after the first, of a family's variant neither") {
+  if (!test::allocations_counted()) return;
+  const auto x = on_cpu<f32>(std::vector<f32>(64, 1));
+  auto y = on_cpu<f32>(std::vector<f32>(64, 1));
+  auto z = on_cpu<u32>(std::vector<u32>(8));
+  const Stream stream = cpu().stream();
+  const auto launch = [&] {
+    add_to(stream, for_num_elems(64), x, y, 2.0f, 64u);
+    filled.with({.n = 8})(stream, {{1}, {1}}, z);
+    stream.sync();
+  };
+  for (int i = 0; i < 20; ++i) launch();
+  const std::uint64_t before = test::allocations();
+  for (int i = 0; i < 10; ++i) launch();
+  CHECK(test::allocations() == before);
+}
