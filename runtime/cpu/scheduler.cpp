@@ -183,22 +183,23 @@ void Scheduler::start_head(std::uint32_t queue) {
     if (waiting_ != 0) over_.notify_all();
   } else {
     list(task);
-    wake_worker();
+    wake_workers(1);
   }
 }
 
-void Scheduler::complete(CpuTask& task) {
+std::unique_ptr<std::byte[]> Scheduler::complete(CpuTask& task) {
   Queue& q = queues_[task.queue];
   q.head = task.next;
   if (q.head == nullptr) q.tail = nullptr;
   q.completed.store(task.position, std::memory_order_release);
   const std::uint32_t queue = task.queue;
-  task.staging.reset();
+  std::unique_ptr<std::byte[]> owned = std::move(task.staging);
   give_back(task);
   const std::uint32_t blocked = blocked_;
   if (q.head != nullptr) start_head(queue);
   for (std::uint32_t rest = blocked; rest != 0; rest &= rest - 1) start_head(static_cast<std::uint32_t>(std::countr_zero(rest)));
   if (waiting_ != 0) over_.notify_all();
+  return owned;
 }
 
 Storage* Scheduler::take_garbage() {
@@ -232,9 +233,10 @@ void Scheduler::unlist(CpuTask& task) {
   ready_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// A thread that spins will see the work by itself, and wakes the next one when there is more than it can take.
-void Scheduler::wake_worker() {
-  if (spinning_ == 0 && sleeping_ != 0) work_.notify_one();
+// A thread that spins will see the work by itself. Whoever starts on a task wakes two more when blocks are left, so that all are awake soon
+// and the host pays for one.
+void Scheduler::wake_workers(unsigned count) {
+  for (; spinning_ == 0 && count != 0 && sleeping_ != 0; --count) work_.notify_one();
 }
 
 // --- the workers' side --------------------------------------------------------------------------------------------------
@@ -252,15 +254,17 @@ void Scheduler::work() {
   while (CpuTask* task = next_ready(lock)) {
     ++task->active;
     if (++task->joined >= task->chunks) unlist(*task);  // one thread a chunk is enough
-    if (ready_first_ != nullptr) wake_worker();
+    if (ready_first_ != nullptr) wake_workers(2);
     lock.unlock();
     run(*task, scratch);
     lock.lock();
     if (task->listed) unlist(*task);  // nothing is left to start
     if (--task->active == 0) {
-      complete(*task);
-      if (Storage* garbage = take_garbage()) {
+      std::unique_ptr<std::byte[]> owned = complete(*task);
+      Storage* garbage = take_garbage();
+      if (owned != nullptr || garbage != nullptr) {
         lock.unlock();
+        owned.reset();
         free_storage(garbage);
         lock.lock();
       }

@@ -73,9 +73,9 @@ class Scheduler {
   void run(CpuTask& task, Scratch& scratch);
   void list(CpuTask& task);
   void unlist(CpuTask& task);
-  void wake_worker();
+  void wake_workers(unsigned count);
   void start_head(std::uint32_t queue);
-  void complete(CpuTask& task);
+  std::unique_ptr<std::byte[]> complete(CpuTask& task);  // gives what the task owned, to be freed without the lock
   void give_back(CpuTask& task);
   Storage* take_garbage();
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kiln/ir/param_layout.h"
@@ -136,6 +137,25 @@ class Device {
   virtual Event last(std::uint32_t queue) const = 0;
   // Set once nothing on the device can be retried.
   virtual std::optional<Error> poisoned() const { return std::nullopt; }
+};
+
+// A task taken from the device, given back unless it was handed over.
+class HeldTask {
+ public:
+  explicit HeldTask(Device& device) : device_(device), task_(&device.acquire()) {}
+  ~HeldTask() {
+    if (task_ != nullptr) device_.abandon(*task_);
+  }
+  HeldTask(const HeldTask&) = delete;
+  HeldTask& operator=(const HeldTask&) = delete;
+
+  Task* operator->() { return task_; }
+  Task& operator*() { return *task_; }
+  Result<Event> submit(std::uint32_t queue, const After& after) { return device_.submit(*std::exchange(task_, nullptr), queue, after); }
+
+ private:
+  Device& device_;
+  Task* task_;
 };
 
 }  // namespace kiln::rt

@@ -36,4 +36,23 @@ class FaultSlots {
   std::vector<const Program*> programs_;
 };
 
+// A slot taken for a launch, given back unless the launch log has it.
+class HeldSlot {
+ public:
+  HeldSlot(FaultSlots& slots, std::uint32_t slot) : slots_(slots), slot_(slot) {}
+  ~HeldSlot() {
+    if (!released_) slots_.give_back(slot_);
+  }
+  HeldSlot(const HeldSlot&) = delete;
+  HeldSlot& operator=(const HeldSlot&) = delete;
+
+  std::uint32_t number() const { return slot_; }
+  void release() { released_ = true; }
+
+ private:
+  FaultSlots& slots_;
+  std::uint32_t slot_;
+  bool released_ = false;
+};
+
 }  // namespace kiln::rt

@@ -40,6 +40,13 @@ void note_write(Allocation& a, Event e) {
   a.last_reads.clear();
 }
 
+// Later tasks wait for the host's work until this goes away.
+struct FinishHost {
+  Device& device;
+  Task& task;
+  ~FinishHost() { device.finish_host(task); }
+};
+
 ir::Visibility use_of(const LaunchPlan& plan, std::size_t buffer) {
   return buffer < plan.io.size() ? plan.io[buffer] : ir::Visibility::ReadWrite;
 }
@@ -97,33 +104,25 @@ Result<void> LocalServer::usable(const Binding& binding, const char* what, const
   return {};
 }
 
-// Enqueues a copy, fill or upload under its scope. The task is given back when it does not run.
-Result<void> LocalServer::transfer(std::uint64_t stream, Task& task, LogKind kind, const Binding& to, const Binding* from, Event* event) {
+// Enqueues a copy, fill or upload under its scope.
+Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from) {
   const MemoryRange target = memory_range(to), source = from != nullptr ? memory_range(*from) : MemoryRange{};
   const std::span<const MemoryRange> writes(&target, 1), reads(&source, from != nullptr ? 1 : 0);
-  const std::uint32_t queue = queue_of(stream);
-  bool submitted = false;
-  const auto give_back = [&] {
-    if (!submitted) device_->abandon(task);
-  };
-  const std::lock_guard lock(enqueue_);
+  std::unique_lock lock(enqueue_);
   ExecuteScope scope = ExecuteScope::launching(store_, kind == LogKind::Copy ? "copy" : "write", reads, writes, writes, &failure_count_);
   Event at;
   const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
     After after;
     order_write(*to.memory, after);
     if (from != nullptr) order_read(*from->memory, after);
-    const Result<Event> result = device_->submit(task, queue, after);
-    submitted = true;  // or given back by the device
+    const Result<Event> result = task.submit(queue_of(stream), after);
     if (!result.has_value()) return result.error();
     at = *result;
     return {};
   });
-  give_back();
   if (outcome.kind != OutcomeKind::Executed) return outcome.result;
   if (from != nullptr) note_read(*from->memory, at);
   note_write(*to.memory, at);
-  if (event != nullptr) *event = at;
   LogNote note;
   note.kind = kind;
   note.stamp = scope.stamp();
@@ -132,6 +131,9 @@ Result<void> LocalServer::transfer(std::uint64_t stream, Task& task, LogKind kin
   note.stream = at.queue;
   note.position = at.position;
   log_.append(note);
+  const bool confirm_now = time_to_confirm();
+  lock.unlock();
+  if (confirm_now) confirm();
   return {};
 }
 
@@ -147,31 +149,31 @@ Result<void> LocalServer::write(std::uint64_t stream, const Binding& to, const v
   // Where the write would have to wait, the bytes are set aside, so that the caller need not.
   std::unique_ptr<std::byte[]> staging;
   if (bytes <= kStagingLimit && device_->busy(queue_of(stream), after)) staging.reset(new (std::nothrow) std::byte[bytes]);
-  Task& task = device_->acquire();
-  task.to = address(to);
-  task.bytes = bytes;
+  HeldTask task(*device_);
+  task->to = address(to);
+  task->bytes = bytes;
   if (staging != nullptr) {
     std::memcpy(staging.get(), from, bytes);
-    task.kind = Task::Kind::Upload;
-    task.staging = std::move(staging);
+    task->kind = Task::Kind::Upload;
+    task->staging = std::move(staging);
     return transfer(stream, task, LogKind::HostWrite, to, nullptr);
   }
-  task.kind = Task::Kind::Host;
-  Event event;
-  if (auto ok = transfer(stream, task, LogKind::HostWrite, to, nullptr, &event); !ok.has_value()) return ok;
-  device_->begin_host(task);
+  task->kind = Task::Kind::Host;
+  Task& turn = *task;
+  if (auto ok = transfer(stream, task, LogKind::HostWrite, to, nullptr); !ok.has_value()) return ok;
+  device_->begin_host(turn);
   std::memcpy(address(to), from, bytes);
-  device_->finish_host(task);
+  device_->finish_host(turn);
   return {};
 }
 
 Result<void> LocalServer::fill_zero(std::uint64_t stream, const Binding& to) {
   if (auto ok = usable(to, "the target of the fill"); !ok.has_value()) return ok;
   if (empty(to)) return {};
-  Task& task = device_->acquire();
-  task.kind = Task::Kind::Zero;
-  task.to = address(to);
-  task.bytes = size(to);
+  HeldTask task(*device_);
+  task->kind = Task::Kind::Zero;
+  task->to = address(to);
+  task->bytes = size(to);
   return transfer(stream, task, LogKind::HostWrite, to, nullptr);
 }
 
@@ -185,11 +187,11 @@ Result<void> LocalServer::copy(std::uint64_t stream, const Binding& to, const Bi
   if (to.memory == from.memory && to.range.begin < from.range.end && from.range.begin < to.range.end) {
     return invalid("CopyOverlap", "source and target of the copy overlap");
   }
-  Task& task = device_->acquire();
-  task.kind = Task::Kind::Copy;
-  task.to = address(to);
-  task.from = address(from);
-  task.bytes = size(to);
+  HeldTask task(*device_);
+  task->kind = Task::Kind::Copy;
+  task->to = address(to);
+  task->from = address(from);
+  task->bytes = size(to);
   return transfer(stream, task, LogKind::Copy, to, &from);
 }
 
@@ -198,8 +200,9 @@ Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* 
   if (empty(from)) return {};
   const MemoryRange range = memory_range(from);
   for (;;) {
-    Task& task = device_->acquire();
-    task.kind = Task::Kind::Host;
+    HeldTask task(*device_);
+    task->kind = Task::Kind::Host;
+    Task& turn = *task;
     const std::uint64_t failures = failure_count_.value();
     Result<void> before;
     {
@@ -208,11 +211,12 @@ Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* 
       before = store_.ensure_written({&range, 1});
       After after;
       order_read(*from.memory, after);
-      const Result<Event> event = device_->submit(task, queue_of(stream), after);
+      const Result<Event> event = task.submit(queue_of(stream), after);
       if (!event.has_value()) return event.error();
       note_read(*from.memory, *event);
     }
-    device_->begin_host(task);
+    device_->begin_host(turn);
+    const FinishHost finish{*device_, turn};
     confirm();
     Result<void> verdict = store_.ensure_written({&range, 1});
     if (verdict.has_value()) verdict = before;
@@ -220,7 +224,6 @@ Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* 
     // write.
     const bool sure = !verdict.has_value() || failures == failure_count_.value();
     if (verdict.has_value() && sure) std::memcpy(to, address(from), size(from));
-    device_->finish_host(task);
     if (sure) return verdict;
   }
 }
@@ -344,19 +347,18 @@ void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& reque
 }
 
 Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request) {
-  const std::uint32_t slot = take_fault_slot();
-  slots_.set_program(slot, &program);
-  Task& task = device_->acquire();
-  task.kind = Task::Kind::Launch;
-  task.program = program.code.get();
+  HeldSlot slot(slots_, take_fault_slot());
+  slots_.set_program(slot.number(), &program);
+  HeldTask task(*device_);
+  task->kind = Task::Kind::Launch;
+  task->program = program.code.get();
   const Dim3& grid = request.config.grid;
-  task.grid = {grid.x, grid.y, grid.z};
-  task.dynamic_shared = request.config.shared_bytes;
-  task.fault = &slots_.record(slot);
-  fill_params(plan, request, task, slot);
+  task->grid = {grid.x, grid.y, grid.z};
+  task->dynamic_shared = request.config.shared_bytes;
+  task->fault = &slots_.record(slot.number());
+  fill_params(plan, request, *task, slot.number());
 
-  bool submitted = false, confirm_now = false;
-  Ticket ticket = 0;
+  bool noted = false, confirm_now = false;
   Event at;
   Outcome<void> outcome{OutcomeKind::Skipped, {}};
   {
@@ -377,8 +379,7 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, 
           order_read(*request.args[i].binding.memory, after);
         }
       }
-      const Result<Event> result = device_->submit(task, queue_of(stream), after);
-      submitted = true;
+      const Result<Event> result = task.submit(queue_of(stream), after);
       if (!result.has_value()) return result.error();
       at = *result;
       return {};
@@ -407,17 +408,21 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, 
       note.covers = sets_.covers;
       note.stream = at.queue;
       note.position = at.position;
-      note.slot = slot;
-      ticket = log_.append(note);
-      confirm_now = ++since_confirm_ >= 64;
-      if (confirm_now) since_confirm_ = 0;
+      note.slot = slot.number();
+      noted = log_.append(note) != 0;
+      if (noted) slot.release();
+      confirm_now = time_to_confirm();
     }
   }
-  if (!submitted) device_->abandon(task);
-  if (outcome.kind == OutcomeKind::Executed && ticket == 0) device_->wait(at);  // the log had no room: nobody will look at the record
-  if (ticket == 0) slots_.give_back(slot);
-  if (confirm_now) confirm();  // so that neither log nor records fill up when nobody ever waits
+  if (outcome.kind == OutcomeKind::Executed && !noted) device_->wait(at);  // the log had no room: nobody will look at the record
+  if (confirm_now) confirm();                                              // so that neither log nor records fill up when nobody ever waits
   return outcome.result;
+}
+
+bool LocalServer::time_to_confirm() {
+  if (++since_confirm_ < 64) return false;
+  since_confirm_ = 0;
+  return true;
 }
 
 std::uint32_t LocalServer::take_fault_slot() {

@@ -41,6 +41,7 @@ class LocalServer final : public Server {
   FailureStore& failures() { return store_; }
   Programs& programs() { return programs_; }
   FaultSlots& fault_slots() { return slots_; }
+  std::size_t unconfirmed() const { return log_.size(); }
 
  private:
   class FailureCount final : public ScopeObserver {
@@ -56,11 +57,12 @@ class LocalServer final : public Server {
   Result<void> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
   Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Result<void> enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request);
-  Result<void> transfer(std::uint64_t stream, Task& task, LogKind kind, const Binding& to, const Binding* from, Event* event = nullptr);
+  Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);
   void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
   std::uint32_t take_fault_slot();
-  Event confirm();  // gives the first event that is still pending
+  Event confirm();         // gives the first event that is still pending
+  bool time_to_confirm();  // now and then, so that neither log nor records fill up when nobody ever waits; under the enqueue lock
   Result<void> device_state() const;
 
   const std::unique_ptr<Device> device_;

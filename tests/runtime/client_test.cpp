@@ -184,6 +184,34 @@ TEST_CASE("eight threads launch compiled kernels at the same time") {
   for (std::thread& t : threads) t.join();
 }
 
+TEST_CASE("what was queued on the output of a compiled kernel that wrote too far reports it, and bytes the host wrote afterwards are good") {
+  const Client client = Client::open("cpu").value();
+  const Stream stream = client.stream();
+  const Variant bad(unguarded());
+  for (const bool fused : {false, true}) {  // the fault may be known or unknown when the next launches are enqueued
+    Buffer<u32> y = Buffer<u32>::zeroed(client, 70).value(), z = Buffer<u32>::zeroed(client, 70).value();
+    const LaunchArg args[] = {y.arg()};
+    LaunchRequest request{&bad, {}, args};
+    request.config.block = Dim3(32);
+    request.config.grid = Dim3(3);
+    CHECK(launch(stream, request).has_value());
+    if (fused) CHECK(stream.sync().has_value());
+    const auto copied = rt::copy(stream, z.binding(), y.binding());
+    if (fused) CHECK_FALSE(copied.has_value());
+    REQUIRE(z.slice(10, 2).write(stream, {7, 8}).has_value());
+    const auto read = z.read(stream);
+    REQUIRE_FALSE(read.has_value());
+    const std::string text = read.error().text();
+    CAPTURE(text);
+    for (const char* part : {"out of range: store of 'y'", "unguarded", "copy", "failure #"}) CHECK(text.find(part) != std::string::npos);
+    CHECK(z.slice(10, 2).read().value() == std::vector<u32>{7, 8});
+    CHECK_FALSE(y.read().has_value());
+    request.config.grid = Dim3(2);
+    REQUIRE(launch(stream, request).has_value());  // an Out: written whole by contract, so the claim ends
+    CHECK(y.read().value()[63] == 63);
+  }
+}
+
 TEST_CASE("a requirement that does not hold is refused with both sides, before anything runs") {
   const Client client = Client::open("cpu").value();
   const Variant variant(saxpy());

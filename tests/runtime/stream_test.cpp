@@ -178,6 +178,23 @@ TEST_CASE("more launches than the device holds at a time are all run, also when 
   CHECK(s.local().fault_slots().used() == 0);
 }
 
+TEST_CASE("copies and launches that nobody waits for are confirmed on the way: the log stays as short as the backlog") {
+  FakeServer s(2);
+  Buffer<u32> x = s.buffer({1}), y = s.buffer({2});
+  const Stream a = s.client.stream();
+  std::size_t longest = 0;
+  for (int i = 0; i < 5000; ++i) {
+    REQUIRE(rt::copy(a, y.binding(), x.binding()).has_value());
+    longest = std::max(longest, s.local().unconfirmed());
+  }
+  for (int i = 0; i < 5000; ++i) {
+    REQUIRE(run(a, s.add, x.arg(), scalar(1)).has_value());
+    longest = std::max(longest, s.local().unconfirmed());
+  }
+  CHECK(longest <= 1024 + 2 * 64);
+  CHECK(x.read().value() == std::vector<u32>{5001});
+}
+
 TEST_CASE("a parameter block of any size reaches the kernel") {
   FakeServer s(2);
   ir::Kernel k;
