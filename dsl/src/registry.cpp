@@ -73,7 +73,9 @@ std::vector<const KernelEntry*> Registry::kernels() const {
     const std::lock_guard lock(state_->mutex);
     sorted = state_->entries;
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const KernelEntry* a, const KernelEntry* b) { return a->name() < b->name(); });
+  std::sort(sorted.begin(), sorted.end(), [](const KernelEntry* a, const KernelEntry* b) {
+    return a->name() != b->name() ? a->name() < b->name() : a->place() < b->place();
+  });
   // A kernel defined in a header is one kernel, in however many files the header is included.
   const auto same = [](const KernelEntry* a, const KernelEntry* b) { return a->name() == b->name() && a->place() == b->place(); };
   sorted.erase(std::unique(sorted.begin(), sorted.end(), same), sorted.end());
