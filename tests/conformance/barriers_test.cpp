@@ -20,8 +20,8 @@ Val<u32> neighbour(const S& s, const Val<u32>& t, const Val<u32>& n, const Val<u
 Val<u32> threads_of_block() { return block_dim().x * block_dim().y * block_dim().z; }
 
 // One result a thread, from a body that sees its linear number; `wanted` says the same in C++.
-void check_shapes(const char* name, void (*body)(In<u32>, Out<u32>), const std::vector<u32>& args, const std::function<u32(u32 t, u32 n)>& wanted,
-                  const std::vector<Dim3>& shapes = block_shapes()) {
+void check_shapes(const char* name, void (*body)(In<u32>, Out<u32>), const std::vector<u32>& args,
+                  const std::function<u32(u32 t, u32 n)>& wanted, const std::vector<Dim3>& shapes = block_shapes()) {
   CAPTURE(std::string(name));
   const auto k = made(record(name, body));
   for (const Dim3& block : shapes) {
@@ -39,75 +39,94 @@ void put(const Out<u32>& out, const Val<u32>& value) { out[block_id().x * thread
 }  // namespace
 
 TEST_CASE("a barrier shows every thread what the others wrote before it") {
-  check_shapes("neighbours", [](In<u32>, Out<u32> out) {
-    Shared<u32> s(128);
-    auto t = linear_thread(), n = threads_of_block();
-    put(out, neighbour(s, t, n, t * 3 + 1));
-  }, {0}, [](u32 t, u32 n) { return (t + 1) % n * 3 + 1; });
+  check_shapes(
+      "neighbours",
+      [](In<u32>, Out<u32> out) {
+        Shared<u32> s(128);
+        auto t = linear_thread(), n = threads_of_block();
+        put(out, neighbour(s, t, n, t * 3 + 1));
+      },
+      {0}, [](u32 t, u32 n) { return (t + 1) % n * 3 + 1; });
 }
 
 TEST_CASE("a barrier stands in an if with a uniform condition, taken or not") {
   for (u32 taken : {0u, 1u}) {
-    check_shapes("in_if", [](In<u32> p, Out<u32> out) {
-      Shared<u32> s(128);
-      auto t = linear_thread(), n = threads_of_block();
-      Var<u32> r = t;
-      If (p[0] != 0) { r = neighbour(s, t, n, t * 2); } Else { r += 1000; }
-      put(out, r);
-    }, {taken}, [taken](u32 t, u32 n) { return taken ? (t + 1) % n * 2 : t + 1000; });
+    check_shapes(
+        "in_if",
+        [](In<u32> p, Out<u32> out) {
+          Shared<u32> s(128);
+          auto t = linear_thread(), n = threads_of_block();
+          Var<u32> r = t;
+          If(p[0] != 0) { r = neighbour(s, t, n, t * 2); }
+          Else { r += 1000; }
+          put(out, r);
+        },
+        {taken}, [taken](u32 t, u32 n) { return taken ? (t + 1) % n * 2 : t + 1000; });
   }
 }
 
 TEST_CASE("a barrier stands in for and while loops of uniform length, nested ones too") {
   // A rotation by one in each of rounds * 3 steps, then by one in each of `rounds`.
-  check_shapes("in_loops", [](In<u32> p, Out<u32> out) {
-    Shared<u32> s(128);
-    auto t = linear_thread(), n = threads_of_block();
-    Var<u32> r = t * 7;
-    for (auto i : range(p[0])) {
-      for (auto j : range(3)) {
-        r = neighbour(s, t, n, r);
-        (void)j;
-      }
-      r += i;
-    }
-    Var<u32> left = p[0];
-    While (left > 0) {
-      r = neighbour(s, t, n, r);
-      left -= 1;
-    }
-    put(out, r);
-  }, {4}, [](u32 t, u32 n) { return (t + 16) % n * 7 + 6; });
+  check_shapes(
+      "in_loops",
+      [](In<u32> p, Out<u32> out) {
+        Shared<u32> s(128);
+        auto t = linear_thread(), n = threads_of_block();
+        Var<u32> r = t * 7;
+        for (auto i : range(p[0])) {
+          for (auto j : range(3)) {
+            r = neighbour(s, t, n, r);
+            (void)j;
+          }
+          r += i;
+        }
+        Var<u32> left = p[0];
+        While(left > 0) {
+          r = neighbour(s, t, n, r);
+          left -= 1;
+        }
+        put(out, r);
+      },
+      {4}, [](u32 t, u32 n) { return (t + 16) % n * 7 + 6; });
 }
 
 TEST_CASE("a barrier stands in a switch with a uniform value") {
   for (u32 which : {0u, 1u, 2u, 9u}) {
-    check_shapes("in_switch", [](In<u32> p, Out<u32> out) {
-      Shared<u32> s(128);
-      auto t = linear_thread(), n = threads_of_block();
-      Var<u32> r = 0;
-      Switch (p[0]) {
-        Case (0) { r = neighbour(s, t, n, t); }
-        Case (1, 2) { r = neighbour(s, t, n, t + 500) + p[0]; }
-        Default { r = 77; }
-      }
-      put(out, r);
-    }, {which}, [which](u32 t, u32 n) { return which == 0 ? (t + 1) % n : which < 3 ? (t + 1) % n + 500 + which : 77; }, {{33}, {45}, {5, 7}});
+    check_shapes(
+        "in_switch",
+        [](In<u32> p, Out<u32> out) {
+          Shared<u32> s(128);
+          auto t = linear_thread(), n = threads_of_block();
+          Var<u32> r = 0;
+          Switch(p[0]) {
+            Case(0) { r = neighbour(s, t, n, t); }
+            Case(1, 2) { r = neighbour(s, t, n, t + 500) + p[0]; }
+            Default { r = 77; }
+          }
+          put(out, r);
+        },
+        {which}, [which](u32 t, u32 n) { return which == 0  ? (t + 1) % n
+                                                : which < 3 ? (t + 1) % n + 500 + which
+                                                            : 77; },
+        {{33}, {45}, {5, 7}});
   }
 }
 
 TEST_CASE("a uniform break and continue leave a loop with barriers together") {
-  check_shapes("break_together", [](In<u32> p, Out<u32> out) {
-    Shared<u32> s(128);
-    auto t = linear_thread(), n = threads_of_block();
-    Var<u32> r = t;
-    for (auto i : range(10)) {
-      If (i == p[0]) { Break(); }
-      If (i % 2 == 1) { Continue(); }
-      r = neighbour(s, t, n, r);
-    }
-    put(out, neighbour(s, t, n, r));
-  }, {5}, [](u32 t, u32 n) { return (t + 4) % n; });
+  check_shapes(
+      "break_together",
+      [](In<u32> p, Out<u32> out) {
+        Shared<u32> s(128);
+        auto t = linear_thread(), n = threads_of_block();
+        Var<u32> r = t;
+        for (auto i : range(10)) {
+          If(i == p[0]) { Break(); }
+          If(i % 2 == 1) { Continue(); }
+          r = neighbour(s, t, n, r);
+        }
+        put(out, neighbour(s, t, n, r));
+      },
+      {5}, [](u32 t, u32 n) { return (t + 4) % n; });
 }
 
 TEST_CASE("barriers under uniform conditions inside nested loops run each part as often as it says") {
@@ -119,12 +138,12 @@ TEST_CASE("barriers under uniform conditions inside nested loops run each part a
       for (auto n : range(2)) {
         (void)n;
         before[t] += 1;
-        If (b > a) { barrier(); }
-        If (a > 0) { barrier(); }
+        If(b > a) { barrier(); }
+        If(a > 0) { barrier(); }
         after[t] += 1;
       }
     }
-    If (a > 0) { barrier(); }
+    If(a > 0) { barrier(); }
   });
   for (const auto& [p, q] : {std::pair{1, 1}, {1, 2}, {0, 1}, {0, 0}}) {
     CAPTURE(p);
@@ -139,36 +158,40 @@ TEST_CASE("barriers under uniform conditions inside nested loops run each part a
 
 TEST_CASE("threads that have returned no longer count at a barrier") {
   // Threads from `alive` on return; the others go on meeting.
-  check_shapes("some_returned", [](In<u32> p, Out<u32> out) {
-    Shared<u32> s(128);
-    auto t = linear_thread(), n = threads_of_block();
-    Val<u32> alive = (n + 1) / 2 + p[0];
-    put(out, 12345);
-    If (t >= alive) { Return(); }
-    s[t] = t * 5;
-    barrier();
-    Var<u32> r = s[(t + 1) % alive];
-    barrier();
-    If (t % 2 == 1) { Return(); }
-    s[t] = r;
-    barrier();
-    put(out, s[(t + 2) % ((alive + 1) / 2 * 2)] + t);
-  }, {0}, [](u32 t, u32 n) {
-    const u32 alive = (n + 1) / 2;
-    if (t >= alive || t % 2 == 1) return 12345u;
-    const u32 from = (t + 2) % ((alive + 1) / 2 * 2);
-    return (from + 1) % alive * 5 + t;
-  });
+  check_shapes(
+      "some_returned",
+      [](In<u32> p, Out<u32> out) {
+        Shared<u32> s(128);
+        auto t = linear_thread(), n = threads_of_block();
+        Val<u32> alive = (n + 1) / 2 + p[0];
+        put(out, 12345);
+        If(t >= alive) { Return(); }
+        s[t] = t * 5;
+        barrier();
+        Var<u32> r = s[(t + 1) % alive];
+        barrier();
+        If(t % 2 == 1) { Return(); }
+        s[t] = r;
+        barrier();
+        put(out, s[(t + 2) % ((alive + 1) / 2 * 2)] + t);
+      },
+      {0},
+      [](u32 t, u32 n) {
+        const u32 alive = (n + 1) / 2;
+        if (t >= alive || t % 2 == 1) return 12345u;
+        const u32 from = (t + 2) % ((alive + 1) / 2 * 2);
+        return (from + 1) % alive * 5 + t;
+      });
 }
 
 TEST_CASE("whole warps that have returned no longer count either") {
   const auto k = kernel("warps_returned", [](In<u32> which, Out<u32> out) {
     auto t = thread_id().x;
     Shared<u32> s(1);
-    If (t == 0) { s[0] = 0; }
+    If(t == 0) { s[0] = 0; }
     barrier();
     out[t] = 99;
-    If ((which[0] >> t / 32 & 1) != 0) { Return(); }
+    If((which[0] >> t / 32 & 1) != 0) { Return(); }
     s.atomic_add(0, 1);
     barrier();
     out[t] = s[0];
@@ -190,7 +213,7 @@ TEST_CASE("block votes: any, all and the number of threads that say true") {
   const auto k = kernel("votes", [](In<u32> row, Out<u32> out) {
     auto t = linear_thread(), n = threads_of_block();
     Val<u32> r = row[0];
-    If (row[1] != 0 && t % 3 == 1) { Return(); }
+    If(row[1] != 0 && t % 3 == 1) { Return(); }
     auto says = (r == 1 && t == 0) || (r == 2 && t == n - 1) || (r == 3 && t % 2 == 0) || r == 4;
     auto any = barrier_any(says), all = barrier_all(says);
     auto count = barrier_count(says);
@@ -216,7 +239,8 @@ TEST_CASE("block votes: any, all and the number of threads that say true") {
         for (u32 t = 0; t < n; ++t) {
           if (there(t)) wanted[3 * t] = count > 0, wanted[3 * t + 1] = count == all, wanted[3 * t + 2] = count;
         }
-        check_run(*k, {{1}, block}, {buffer<u32>({row, some}), filled<u32>(3 * n, 99)}, 1, wanted, {.checked = row == 3, .unchecked = row != 3});
+        check_run(*k, {{1}, block}, {buffer<u32>({row, some}), filled<u32>(3 * n, 99)}, 1, wanted,
+                  {.checked = row == 3, .unchecked = row != 3});
       }
     }
   }
@@ -230,7 +254,7 @@ TEST_CASE("what a vote gives is uniform: it may guard a barrier, and end a loop 
     s[t] = x[t];
     barrier();
     Var<bool> changed = true;
-    While (barrier_any(changed)) {
+    While(barrier_any(changed)) {
       Val<u32> mine = s[t], left = s[(t + n - 1) % n];
       barrier();
       changed = left > mine;
@@ -245,16 +269,17 @@ TEST_CASE("what a vote gives is uniform: it may guard a barrier, and end a loop 
 }
 
 TEST_CASE("block_uniform gives all threads one thread's value and lets it guard a barrier") {
-  check_shapes("uniform", [](In<u32> p, Out<u32> out) {
-    Shared<u32> s(128);
-    auto t = linear_thread(), n = threads_of_block();
-    Val<u32> same = block_uniform(p[0] + t * 0);
-    Var<u32> r = 0;
-    for (auto i : range(same)) {
-      r += neighbour(s, t, n, t) * (i + 1);
-    }
-    put(out, r);
-  }, {3}, [](u32 t, u32 n) { return (t + 1) % n * 6; }, {{1}, {33}, {45}, {5, 7}});
+  check_shapes(
+      "uniform",
+      [](In<u32> p, Out<u32> out) {
+        Shared<u32> s(128);
+        auto t = linear_thread(), n = threads_of_block();
+        Val<u32> same = block_uniform(p[0] + t * 0);
+        Var<u32> r = 0;
+        for (auto i : range(same)) { r += neighbour(s, t, n, t) * (i + 1); }
+        put(out, r);
+      },
+      {3}, [](u32 t, u32 n) { return (t + 1) % n * 6; }, {{1}, {33}, {45}, {5, 7}});
   // One value of those given, the same for all threads.
   const auto k = kernel("one_of", [](Out<f32> out) {
     auto t = thread_id().x;
@@ -275,9 +300,9 @@ TEST_CASE("sections of one thread between barriers follow one another") {
   const auto k = kernel("sections", [](Out<u32> out) {
     Shared<u32> s(1);
     auto t = thread_id().x;
-    If (t % 32 == 0 && t == 0) { s[0] = 5; }
+    If(t % 32 == 0 && t == 0) { s[0] = 5; }
     barrier();
-    If (t == 0) { s[0] = s[0] * 2; }
+    If(t == 0) { s[0] = s[0] * 2; }
     barrier();
     out[t] = s[0] * t;
   });
@@ -289,32 +314,37 @@ TEST_CASE("sections of one thread between barriers follow one another") {
 }
 
 TEST_CASE("locals, loop counters and local arrays keep their values over barriers, for each thread its own") {
-  check_shapes("carried", [](In<u32> p, Out<u32> out) {
-    Shared<u32> s(128);
-    Local<u32, 4> mine;
-    auto t = linear_thread(), n = threads_of_block();
-    Var<f64> d = cast<f64>(t) * 0.5;
-    Var<bool> flag = t % 3 == 0;
-    for (auto i : range(4)) { mine[i] = t * 10 + i; }
-    Var<u32> r = 0;
-    for (auto i : range(p[0])) {
-      Val<u32> theirs = neighbour(s, t, n, mine[i % 4]);
-      If (flag) { r += theirs; } Else { r += 1; }
-      flag = flag ^ true;
-      d = d + 1.0;
-      mine[i % 4] = theirs;
-    }
-    put(out, r + cast<u32>(d * 2.0) + mine[p[0] % 4]);
-  }, {6}, [](u32 t, u32 n) {
-    u32 r = 0, after = 0;
-    for (u32 i = 0; i < 6; ++i) {
-      // Slot i % 4 has been passed on i / 4 times before.
-      const u32 theirs = (t + 1 + i / 4) % n * 10 + i % 4;
-      r += (t % 3 == 0) == (i % 2 == 0) ? theirs : 1;
-      if (i % 4 == 2) after = theirs;
-    }
-    return r + t + 12 + after;
-  });
+  check_shapes(
+      "carried",
+      [](In<u32> p, Out<u32> out) {
+        Shared<u32> s(128);
+        Local<u32, 4> mine;
+        auto t = linear_thread(), n = threads_of_block();
+        Var<f64> d = cast<f64>(t) * 0.5;
+        Var<bool> flag = t % 3 == 0;
+        for (auto i : range(4)) { mine[i] = t * 10 + i; }
+        Var<u32> r = 0;
+        for (auto i : range(p[0])) {
+          Val<u32> theirs = neighbour(s, t, n, mine[i % 4]);
+          If(flag) { r += theirs; }
+          Else { r += 1; }
+          flag = flag ^ true;
+          d = d + 1.0;
+          mine[i % 4] = theirs;
+        }
+        put(out, r + cast<u32>(d * 2.0) + mine[p[0] % 4]);
+      },
+      {6},
+      [](u32 t, u32 n) {
+        u32 r = 0, after = 0;
+        for (u32 i = 0; i < 6; ++i) {
+          // Slot i % 4 has been passed on i / 4 times before.
+          const u32 theirs = (t + 1 + i / 4) % n * 10 + i % 4;
+          r += (t % 3 == 0) == (i % 2 == 0) ? theirs : 1;
+          if (i % 4 == 2) after = theirs;
+        }
+        return r + t + 12 + after;
+      });
 }
 
 TEST_CASE("a barrier orders buffers among the threads of a block too") {
@@ -335,31 +365,35 @@ TEST_CASE("a barrier orders buffers among the threads of a block too") {
 
 TEST_CASE("a barrier that not all threads may reach is refused with the condition's line") {
   const Result<ir::Kernel> bad[] = {
-      record("in_divergent_if", [](In<u32> p, Out<u32> out) {
-        If (p[thread_id().x] > 0) { barrier(); }
-        out[thread_id().x] = 1;
-      }),
-      record("in_divergent_loop", [](In<u32> p, Out<u32> out) {
-        for (auto i : range(p[thread_id().x])) {
-          barrier();
-          (void)i;
-        }
-        out[thread_id().x] = 1;
-      }),
-      record("after_divergent_break", [](In<u32> p, Out<u32> out) {
-        for (auto i : range(10)) {
-          If (p[thread_id().x] == i) { Break(); }
-          barrier();
-        }
-        out[thread_id().x] = 1;
-      }),
-      record("after_divergent_continue", [](In<u32> p, Out<u32> out) {
-        for (auto i : range(10)) {
-          If (p[thread_id().x] == i) { Continue(); }
-          barrier();
-        }
-        out[thread_id().x] = 1;
-      }),
+      record("in_divergent_if",
+             [](In<u32> p, Out<u32> out) {
+               If(p[thread_id().x] > 0) { barrier(); }
+               out[thread_id().x] = 1;
+             }),
+      record("in_divergent_loop",
+             [](In<u32> p, Out<u32> out) {
+               for (auto i : range(p[thread_id().x])) {
+                 barrier();
+                 (void)i;
+               }
+               out[thread_id().x] = 1;
+             }),
+      record("after_divergent_break",
+             [](In<u32> p, Out<u32> out) {
+               for (auto i : range(10)) {
+                 If(p[thread_id().x] == i) { Break(); }
+                 barrier();
+               }
+               out[thread_id().x] = 1;
+             }),
+      record("after_divergent_continue",
+             [](In<u32> p, Out<u32> out) {
+               for (auto i : range(10)) {
+                 If(p[thread_id().x] == i) { Continue(); }
+                 barrier();
+               }
+               out[thread_id().x] = 1;
+             }),
   };
   for (const auto& k : bad) {
     REQUIRE(k.has_value());

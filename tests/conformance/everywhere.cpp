@@ -62,7 +62,15 @@ Outcome run_interpreter(const Variant& variant, const LaunchConfig& config, cons
   for (const std::string& misuse : run.misuse) FAIL_CHECK(out.where << ": " << misuse);
   if (run.fault) {
     const ir::FaultSite& site = (*prepared)->sites[run.fault->site];
-    BoundsFault f{site.memory, site.operation, site.place, run.fault->dimension, site.signed_index[run.fault->dimension], run.fault->index, run.fault->extent, {}, {}};
+    BoundsFault f{site.memory,
+                  site.operation,
+                  site.place,
+                  run.fault->dimension,
+                  site.signed_index[run.fault->dimension],
+                  run.fault->index,
+                  run.fault->extent,
+                  {},
+                  {}};
     for (int axis = 0; axis < 3; ++axis) f.thread[axis] = run.fault->thread[axis], f.block[axis] = run.fault->block[axis];
     out.fault = f;
     return out;  // as on a device, whose outputs are claimed
@@ -71,7 +79,8 @@ Outcome run_interpreter(const Variant& variant, const LaunchConfig& config, cons
   return out;
 }
 
-Outcome run_device(const Client& client, const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, Mode mode, bool off) {
+Outcome run_device(const Client& client, const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, Mode mode,
+                   bool off) {
   Outcome out;
   out.where = client.properties().kind + ", " + mode_name(mode) + (off ? ", off by one element" : "");
   const Stream stream = client.default_stream();
@@ -208,7 +217,8 @@ void expect_success(const std::vector<Outcome>& outcomes) {
   CHECK(!outcomes.empty());
   for (const Outcome& o : outcomes) {
     CHECK_MESSAGE(!o.error, o.where << ": " << (o.error ? o.error->text() : ""));
-    CHECK_MESSAGE(!o.fault, o.where << ": an access of '" << (o.fault ? o.fault->memory : "") << "' at " << (o.fault ? o.fault->place : "") << " is out of range");
+    CHECK_MESSAGE(!o.fault, o.where << ": an access of '" << (o.fault ? o.fault->memory : "") << "' at " << (o.fault ? o.fault->place : "")
+                                    << " is out of range");
   }
 }
 
@@ -224,8 +234,8 @@ void expect_bytes(const std::vector<Outcome>& outcomes, std::size_t arg, ir::Typ
     for (std::size_t i = count; i-- > 0;) {
       if (!same_bits(type, &got[i * size], &wanted[i * size])) ++wrong, at = i;
     }
-    CHECK_MESSAGE(wrong == 0, o.where << ": argument " << arg << " differs in " << wrong << " of " << count << " elements, first at [" << at << "]: "
-                                      << shown(type, &got[at * size]) << " instead of " << shown(type, &wanted[at * size]));
+    CHECK_MESSAGE(wrong == 0, o.where << ": argument " << arg << " differs in " << wrong << " of " << count << " elements, first at [" << at
+                                      << "]: " << shown(type, &got[at * size]) << " instead of " << shown(type, &wanted[at * size]));
   }
 }
 

@@ -62,7 +62,9 @@ Arg view(const std::vector<T>& values, std::uint64_t first, std::vector<std::uin
   return a;
 }
 template <class T>
-Arg filled(std::uint64_t count, T value) { return buffer(std::vector<T>(count, value)); }
+Arg filled(std::uint64_t count, T value) {
+  return buffer(std::vector<T>(count, value));
+}
 template <class T>
 Arg scalar(T value) {
   Arg a;
@@ -75,9 +77,13 @@ Arg scalar(T value) {
 // A recorded kernel. A recording error fails the test.
 std::shared_ptr<const Variant> made(Result<ir::Kernel> recorded);
 template <class F>
-std::shared_ptr<const Variant> kernel(const char* name, F body) { return made(record(name, body)); }
+std::shared_ptr<const Variant> kernel(const char* name, F body) {
+  return made(record(name, body));
+}
 template <class F, class C>
-std::shared_ptr<const Variant> kernel(const char* name, F body, const C& config) { return made(local_kernel(name, +body).record(config)); }
+std::shared_ptr<const Variant> kernel(const char* name, F body, const C& config) {
+  return made(local_kernel(name, +body).record(config));
+}
 // The first kernel of a .kir text.
 std::shared_ptr<const Variant> from_text(const std::string& text);
 
@@ -94,9 +100,10 @@ struct Ways {
   bool interpreter = true;  // false for what the interpreter has no part in (host rules) or is too slow for
 };
 
-// The interpreter, then each device of KILN_TEST_DEVICES (default: cpu): checked with every buffer aligned, unchecked with every buffer one element
-// further. What a correct program never does, as the interpreter sees it, fails the test.
-std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, const Ways& ways = {});
+// The interpreter, then each device of KILN_TEST_DEVICES (default: cpu): checked with every buffer aligned, unchecked with every buffer one
+// element further. What a correct program never does, as the interpreter sees it, fails the test.
+std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args,
+                                    const Ways& ways = {});
 
 // The devices that run_everywhere uses.
 const std::vector<Client>& devices();
@@ -115,8 +122,8 @@ void expect_success(const std::vector<Outcome>& outcomes);
 
 // run_everywhere and expect of one output.
 template <class T>
-void check_run(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, std::size_t arg, const std::vector<T>& wanted,
-               const Ways& ways = {}) {
+void check_run(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, std::size_t arg,
+               const std::vector<T>& wanted, const Ways& ways = {}) {
   expect(run_everywhere(variant, config, args, ways), arg, wanted);
 }
 

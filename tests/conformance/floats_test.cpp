@@ -17,7 +17,9 @@ constexpr u32 kBlock = 33;
 
 // Host tables of doubles as both float types.
 template <class T>
-std::vector<T> as(const std::vector<f64>& values) { return std::vector<T>(values.begin(), values.end()); }
+std::vector<T> as(const std::vector<f64>& values) {
+  return std::vector<T>(values.begin(), values.end());
+}
 
 // --- min, max, comparisons ------------------------------------------------------------------------------------------------------
 
@@ -26,8 +28,17 @@ struct MinMaxRow {
 };
 constexpr f64 kN = std::numeric_limits<f64>::quiet_NaN(), kI = std::numeric_limits<f64>::infinity();
 constexpr MinMaxRow kMinMax[] = {
-    {1, 2, 1, 2, 1, 2},       {kN, 2, 2, 2, kN, kN},    {1, kN, 1, 1, kN, kN},          {kN, kN, kN, kN, kN, kN}, {-0.0, 0.0, -0.0, 0.0, -0.0, 0.0}, {0.0, -0.0, -0.0, 0.0, -0.0, 0.0},
-    {-kI, kI, -kI, kI, -kI, kI}, {kN, -kI, -kI, -kI, kN, kN}, {kI, kN, kI, kI, kN, kN}, {-3, -4, -4, -3, -4, -3}, {-0.0, -0.0, -0.0, -0.0, -0.0, -0.0},
+    {1, 2, 1, 2, 1, 2},
+    {kN, 2, 2, 2, kN, kN},
+    {1, kN, 1, 1, kN, kN},
+    {kN, kN, kN, kN, kN, kN},
+    {-0.0, 0.0, -0.0, 0.0, -0.0, 0.0},
+    {0.0, -0.0, -0.0, 0.0, -0.0, 0.0},
+    {-kI, kI, -kI, kI, -kI, kI},
+    {kN, -kI, -kI, -kI, kN, kN},
+    {kI, kN, kI, kI, kN, kN},
+    {-3, -4, -4, -3, -4, -3},
+    {-0.0, -0.0, -0.0, -0.0, -0.0, -0.0},
 };
 
 template <class T>
@@ -43,7 +54,7 @@ void check_min_max() {
   }
   const auto loaded = kernel("min_max", [](In<T> x, In<T> y, Out<T> out) {
     auto i = global_id().x;
-    If (i < x.size()) {
+    If(i < x.size()) {
       out[4 * i] = min(x[i], y[i]);
       out[4 * i + 1] = max(x[i], y[i]);
       out[4 * i + 2] = min_nan(x[i], y[i]);
@@ -70,11 +81,13 @@ struct OrderRow {
   u32 bits;  // < <= > >= == !=, from bit 0 on
 };
 constexpr OrderRow kOrder[] = {
-    {1, 2, 0b100011}, {2, 1, 0b101100}, {2, 2, 0b011010}, {-0.0, 0.0, 0b011010}, {kN, 1, 0b100000}, {1, kN, 0b100000}, {kN, kN, 0b100000}, {kI, kN, 0b100000}, {-kI, kI, 0b100011}, {kI, kI, 0b011010},
+    {1, 2, 0b100011},  {2, 1, 0b101100},   {2, 2, 0b011010},   {-0.0, 0.0, 0b011010}, {kN, 1, 0b100000},
+    {1, kN, 0b100000}, {kN, kN, 0b100000}, {kI, kN, 0b100000}, {-kI, kI, 0b100011},   {kI, kI, 0b011010},
 };
 
 Val<u32> order_bits(const auto& a, const auto& b) {
-  return cast<u32>(a < b) | cast<u32>(a <= b) << 1 | cast<u32>(a > b) << 2 | cast<u32>(a >= b) << 3 | cast<u32>(a == b) << 4 | cast<u32>(a != b) << 5;
+  return cast<u32>(a < b) | cast<u32>(a <= b) << 1 | cast<u32>(a > b) << 2 | cast<u32>(a >= b) << 3 | cast<u32>(a == b) << 4 |
+         cast<u32>(a != b) << 5;
 }
 
 template <class T>
@@ -82,10 +95,11 @@ void check_order() {
   CAPTURE(ir::name(ir_type<T>));
   std::vector<T> a, b;
   std::vector<u32> wanted, wanted3;
-  for (const auto& r : kOrder) a.push_back(static_cast<T>(r.a)), b.push_back(static_cast<T>(r.b)), wanted.push_back(r.bits), wanted3.insert(wanted3.end(), 3, r.bits);
+  for (const auto& r : kOrder)
+    a.push_back(static_cast<T>(r.a)), b.push_back(static_cast<T>(r.b)), wanted.push_back(r.bits), wanted3.insert(wanted3.end(), 3, r.bits);
   const auto loaded = kernel("order", [](In<T> x, In<T> y, Out<u32> out) {
     auto i = global_id().x;
-    If (i < x.size()) {
+    If(i < x.size()) {
       Val<T> p = x[i], q = y[i];
       out[i] = order_bits(p, q);
     }
@@ -111,19 +125,69 @@ struct Conversion {
   From x;
   To wanted;
 };
-constexpr Conversion<f32, i32> kToI32[] = {{kNan, 0}, {kInf, 2147483647}, {-kInf, -2147483647 - 1}, {3e9f, 2147483647}, {-3e9f, -2147483647 - 1}, {2147483520.0f, 2147483520}, {-0.9f, 0}, {1.9f, 1},
-                                           {-1.9f, -1}, {2147483648.0f, 2147483647}, {-2147483648.0f, -2147483647 - 1}, {-0.0f, 0}};
-constexpr Conversion<f32, u32> kToU32[] = {{kNan, 0}, {-1.0f, 0}, {5e9f, 4294967295u}, {4294967040.0f, 4294967040u}, {kInf, 4294967295u}, {-kInf, 0}, {-0.9f, 0}, {3e9f, 3000000000u}};
-constexpr Conversion<f32, i64> kToI64[] = {{kNan, 0}, {kInf, 9223372036854775807}, {-kInf, -9223372036854775807 - 1}, {1e19f, 9223372036854775807}, {9223371487098961920.0f, 9223371487098961920}, {-1.5f, -1}};
-constexpr Conversion<f32, u64> kToU64[] = {{kNan, 0}, {-1.0f, 0}, {2e19f, 18446744073709551615u}, {18446742974197923840.0f, 18446742974197923840u}, {9223372036854775808.0f, 9223372036854775808u}};
-constexpr Conversion<f64, i32> kToI32Wide[] = {{kN, 0}, {2147483647.9, 2147483647}, {2147483648.0, 2147483647}, {-2147483648.9, -2147483647 - 1}, {-2147483649.0, -2147483647 - 1}, {-kI, -2147483647 - 1}, {1e300, 2147483647}};
-constexpr Conversion<f64, u64> kToU64Wide[] = {{kN, 0}, {-0.5, 0}, {-1e300, 0}, {18446744073709549568.0, 18446744073709549568u}, {18446744073709551616.0, 18446744073709551615u}, {kI, 18446744073709551615u}};
-constexpr Conversion<i32, f32> kFromI32[] = {{16777217, 16777216.0f}, {16777219, 16777220.0f}, {-16777217, -16777216.0f}, {2147483647, 2147483648.0f}, {0, 0.0f}};
-constexpr Conversion<i64, f32> kFromI64[] = {{9223372036854775807, 9223372036854775808.0f}, {16777217, 16777216.0f}, {0x7fffff4000000001, 9223371487098961920.0f}, {-9223372036854775807 - 1, -9223372036854775808.0f},
+constexpr Conversion<f32, i32> kToI32[] = {{kNan, 0},
+                                           {kInf, 2147483647},
+                                           {-kInf, -2147483647 - 1},
+                                           {3e9f, 2147483647},
+                                           {-3e9f, -2147483647 - 1},
+                                           {2147483520.0f, 2147483520},
+                                           {-0.9f, 0},
+                                           {1.9f, 1},
+                                           {-1.9f, -1},
+                                           {2147483648.0f, 2147483647},
+                                           {-2147483648.0f, -2147483647 - 1},
+                                           {-0.0f, 0}};
+constexpr Conversion<f32, u32> kToU32[] = {{kNan, 0},           {-1.0f, 0}, {5e9f, 4294967295u}, {4294967040.0f, 4294967040u},
+                                           {kInf, 4294967295u}, {-kInf, 0}, {-0.9f, 0},          {3e9f, 3000000000u}};
+constexpr Conversion<f32, i64> kToI64[] = {{kNan, 0},
+                                           {kInf, 9223372036854775807},
+                                           {-kInf, -9223372036854775807 - 1},
+                                           {1e19f, 9223372036854775807},
+                                           {9223371487098961920.0f, 9223371487098961920},
+                                           {-1.5f, -1}};
+constexpr Conversion<f32, u64> kToU64[] = {{kNan, 0},
+                                           {-1.0f, 0},
+                                           {2e19f, 18446744073709551615u},
+                                           {18446742974197923840.0f, 18446742974197923840u},
+                                           {9223372036854775808.0f, 9223372036854775808u}};
+constexpr Conversion<f64, i32> kToI32Wide[] = {{kN, 0},
+                                               {2147483647.9, 2147483647},
+                                               {2147483648.0, 2147483647},
+                                               {-2147483648.9, -2147483647 - 1},
+                                               {-2147483649.0, -2147483647 - 1},
+                                               {-kI, -2147483647 - 1},
+                                               {1e300, 2147483647}};
+constexpr Conversion<f64, u64> kToU64Wide[] = {{kN, 0},
+                                               {-0.5, 0},
+                                               {-1e300, 0},
+                                               {18446744073709549568.0, 18446744073709549568u},
+                                               {18446744073709551616.0, 18446744073709551615u},
+                                               {kI, 18446744073709551615u}};
+constexpr Conversion<i32, f32> kFromI32[] = {
+    {16777217, 16777216.0f}, {16777219, 16777220.0f}, {-16777217, -16777216.0f}, {2147483647, 2147483648.0f}, {0, 0.0f}};
+constexpr Conversion<i64, f32> kFromI64[] = {{9223372036854775807, 9223372036854775808.0f},
+                                             {16777217, 16777216.0f},
+                                             {0x7fffff4000000001, 9223371487098961920.0f},
+                                             {-9223372036854775807 - 1, -9223372036854775808.0f},
                                              {0x2000002000000001, 2305843284091600896.0f}};
-constexpr Conversion<u64, f32> kFromU64[] = {{18446744073709551615u, 18446744073709551616.0f}, {0x8000008000000001u, 9223373136366403584.0f}, {0x8000008000000000u, 9223372036854775808.0f}, {1, 1.0f}};
-constexpr Conversion<u64, f64> kFromU64Wide[] = {{18446744073709551615u, 18446744073709551616.0}, {9007199254740993u, 9007199254740992.0}, {9007199254740995u, 9007199254740996.0}, {0xfffffffffffffbffu, 18446744073709549568.0}};
-constexpr Conversion<f64, f32> kNarrow[] = {{0.1, 0.1f}, {1e300, kInf}, {-1e300, -kInf}, {1e-300, 0.0f}, {1e-45, kTiny}, {kN, kNan}, {3.4028235677973366e38, kInf}, {3.4028235677973362e38, kLargest}, {7e-46, 0.0f}, {7.1e-46, kTiny}};
+constexpr Conversion<u64, f32> kFromU64[] = {{18446744073709551615u, 18446744073709551616.0f},
+                                             {0x8000008000000001u, 9223373136366403584.0f},
+                                             {0x8000008000000000u, 9223372036854775808.0f},
+                                             {1, 1.0f}};
+constexpr Conversion<u64, f64> kFromU64Wide[] = {{18446744073709551615u, 18446744073709551616.0},
+                                                 {9007199254740993u, 9007199254740992.0},
+                                                 {9007199254740995u, 9007199254740996.0},
+                                                 {0xfffffffffffffbffu, 18446744073709549568.0}};
+constexpr Conversion<f64, f32> kNarrow[] = {{0.1, 0.1f},
+                                            {1e300, kInf},
+                                            {-1e300, -kInf},
+                                            {1e-300, 0.0f},
+                                            {1e-45, kTiny},
+                                            {kN, kNan},
+                                            {3.4028235677973366e38, kInf},
+                                            {3.4028235677973362e38, kLargest},
+                                            {7e-46, 0.0f},
+                                            {7.1e-46, kTiny}};
 
 template <class From, class To, const auto& rows>
 void check_conversion() {
@@ -134,7 +198,7 @@ void check_conversion() {
   for (const auto& row : rows) x.push_back(row.x), wanted.push_back(row.wanted);
   const auto loaded = kernel("convert", [](In<From> in, Out<To> out) {
     auto i = global_id().x;
-    If (i < in.size()) { out[i] = cast<To>(in[i]); }
+    If(i < in.size()) { out[i] = cast<To>(in[i]); }
   });
   check_run(*loaded, {{1}, {kBlock}}, {buffer(x), filled<To>(x.size(), 99)}, 1, wanted);
   const auto known = kernel("convert_known", [](Out<To> out) {
@@ -152,18 +216,34 @@ void check_exact(const char* name, F, const std::vector<f64>& inputs, const std:
   CAPTURE(ir::name(ir_type<T>));
   const auto loaded = kernel(name, [](In<T> in, Out<T> out) {
     auto i = global_id().x;
-    If (i < in.size()) { out[i] = F()(Val<T>(in[i])); }
+    If(i < in.size()) { out[i] = F()(Val<T>(in[i])); }
   });
   check_run(*loaded, {{1}, {kBlock}}, {buffer(as<T>(inputs)), filled<T>(inputs.size(), 99)}, 1, as<T>(wanted));
 }
-struct Root { auto operator()(const auto& x) const { return sqrt(x); } };
-struct Reciprocal { auto operator()(const auto& x) const { return 1 / x; } };
-struct Floor { auto operator()(const auto& x) const { return floor(x); } };
-struct Ceil { auto operator()(const auto& x) const { return ceil(x); } };
-struct Trunc { auto operator()(const auto& x) const { return trunc(x); } };
-struct Round { auto operator()(const auto& x) const { return round_even(x); } };
-struct Magnitude { auto operator()(const auto& x) const { return abs(x); } };
-struct Negate { auto operator()(const auto& x) const { return -x; } };
+struct Root {
+  auto operator()(const auto& x) const { return sqrt(x); }
+};
+struct Reciprocal {
+  auto operator()(const auto& x) const { return 1 / x; }
+};
+struct Floor {
+  auto operator()(const auto& x) const { return floor(x); }
+};
+struct Ceil {
+  auto operator()(const auto& x) const { return ceil(x); }
+};
+struct Trunc {
+  auto operator()(const auto& x) const { return trunc(x); }
+};
+struct Round {
+  auto operator()(const auto& x) const { return round_even(x); }
+};
+struct Magnitude {
+  auto operator()(const auto& x) const { return abs(x); }
+};
+struct Negate {
+  auto operator()(const auto& x) const { return -x; }
+};
 
 }  // namespace
 
@@ -184,7 +264,7 @@ TEST_CASE("a block's min and max of values with NaN among them follow min and ma
     Shared<f32> low(2), high(2);
     auto t = thread_id().x;
     auto least = warp::min(in[t]), most = warp::max(in[t]);
-    If (t % 32 == 0) {
+    If(t % 32 == 0) {
       low[t / 32] = least;
       high[t / 32] = most;
     }
@@ -275,8 +355,10 @@ TEST_CASE("square roots, quotients and rounding are exact in their bits, subnorm
   check_exact<f32>("sqrt", Root(), {0, 1, 4, 9, 16, 25, 2, -1, -0.0, kI, 1.4012984643248171e-45, 3.4028234663852886e38},
                    {0, 1, 2, 3, 4, 5, 0x1.6a09e6p+0, kN, -0.0, kI, 3.743392066509216e-23, 1.8446742974197924e19});
   check_exact<f64>("sqrt", Root(), {0, 1, 4, 9, 16, 25, 2, -1, -0.0, kI}, {0, 1, 2, 3, 4, 5, 0x1.6a09e667f3bcdp+0, kN, -0.0, kI});
-  check_exact<f32>("recip", Reciprocal(), {1, 2, 4, 0.5, 3, 0.0, -0.0, kI, 0x1p+127, 0x1.fffffep+127}, {1, 0.5, 0.25, 2, 0x1.555556p-2, kI, -kI, 0, 0x1p-127, 0x1p-128});
-  check_exact<f64>("recip", Reciprocal(), {1, 2, 4, 0.5, 3, 0.0, -0.0, 0x1p+1023}, {1, 0.5, 0.25, 2, 0x1.5555555555555p-2, kI, -kI, 0x1p-1023});
+  check_exact<f32>("recip", Reciprocal(), {1, 2, 4, 0.5, 3, 0.0, -0.0, kI, 0x1p+127, 0x1.fffffep+127},
+                   {1, 0.5, 0.25, 2, 0x1.555556p-2, kI, -kI, 0, 0x1p-127, 0x1p-128});
+  check_exact<f64>("recip", Reciprocal(), {1, 2, 4, 0.5, 3, 0.0, -0.0, 0x1p+1023},
+                   {1, 0.5, 0.25, 2, 0x1.5555555555555p-2, kI, -kI, 0x1p-1023});
   check_exact<f32>("abs", Magnitude(), {-1, 23.1, -1.4, 5.1, -0.0, -kI}, {1, 23.1, 1.4, 5.1, 0.0, kI});
   const std::vector<f64> x{-2.5, -1.5, -0.5, -0.0, 0.5, 1.5, 2.5, 0.49999997, 8388609, -kI, kN};
   check_exact<f32>("floor", Floor(), x, {-3, -2, -1, -0.0, 0, 1, 2, 0, 8388609, -kI, kN});
@@ -292,7 +374,7 @@ TEST_CASE("the remainder of floats is exact and has the sign of the dividend") {
   for (std::size_t i = 0; i < a.size(); ++i) wanted.push_back(std::fmod(a[i], b[i]));
   const auto k = kernel("remainder", [](In<f32> x, In<f32> y, Out<f32> out) {
     auto i = global_id().x;
-    If (i < x.size()) { out[i] = x[i] % y[i]; }
+    If(i < x.size()) { out[i] = x[i] % y[i]; }
   });
   check_run(*k, {{1}, {kBlock}}, {buffer(a), buffer(b), filled<f32>(a.size(), 99)}, 2, wanted);
 }
@@ -305,14 +387,15 @@ TEST_CASE("subnormals are kept by arithmetic, also as constants") {
     out[3] = Val<f32>(0x1p-149f) + 0x1p-149f;
     out[4] = Val<f32>(0x1p-126f) * 0.5f;
   });
-  check_run<f32>(*k, {{1}, {1}}, {buffer<f32>({0x1p-149f, 0x1p-126f}), filled<f32>(5, 99)}, 1, {0x1p-148f, 0x1p-127f, 0x3p-149f, 0x1p-148f, 0x1p-127f});
+  check_run<f32>(*k, {{1}, {1}}, {buffer<f32>({0x1p-149f, 0x1p-126f}), filled<f32>(5, 99)}, 1,
+                 {0x1p-148f, 0x1p-127f, 0x3p-149f, 0x1p-148f, 0x1p-127f});
 }
 
 TEST_CASE("NaN and infinity are told apart by comparing, with and without fast_math") {
   const std::vector<f32> x{0, kNan, kInf, -kInf};
   const auto body = [](In<f32> in, Out<u32> nan, Out<u32> inf) {
     auto i = global_id().x;
-    If (i < in.size()) {
+    If(i < in.size()) {
       Val<f32> v = in[i];
       nan[i] = cast<u32>(v != v);
       inf[i] = cast<u32>(abs(v) == kInf);
@@ -321,7 +404,7 @@ TEST_CASE("NaN and infinity are told apart by comparing, with and without fast_m
   const auto fast = kernel("classify_fast", [](In<f32> in, Out<u32> nan, Out<u32> inf) {
     options({.fast_math = true});
     auto i = global_id().x;
-    If (i < in.size()) {
+    If(i < in.size()) {
       Val<f32> v = in[i];
       nan[i] = cast<u32>(v != v);
       inf[i] = cast<u32>(abs(v) == kInf);
@@ -340,12 +423,14 @@ TEST_CASE("a * b / c gives the same through a value, a local and a branch") {
     auto product = v[0] * v[1];
     out[1] = product / v[2];
     Var<f32> r = 0;
-    If (v[2] > 0) { r = v[0] * v[1]; } Else { r = 1; }
+    If(v[2] > 0) { r = v[0] * v[1]; }
+    Else { r = 1; }
     out[2] = r / v[2];
     wide[0] = w[0] * w[1] / w[2];
     wide[1] = Val<f64>(3) * 4 / 2;
   });
-  const auto outcomes = run_everywhere(*k, {{1}, {1}}, {buffer<f32>({3, 4, 2}), buffer<f64>({3, 4, 2}), filled<f32>(3, 99), filled<f64>(2, 99)});
+  const auto outcomes =
+      run_everywhere(*k, {{1}, {1}}, {buffer<f32>({3, 4, 2}), buffer<f64>({3, 4, 2}), filled<f32>(3, 99), filled<f64>(2, 99)});
   expect<f32>(outcomes, 2, {6, 6, 6});
   expect<f64>(outcomes, 3, {6, 6});
 }
@@ -354,7 +439,7 @@ TEST_CASE("neg, abs and copysign move the sign bit of anything, loads and select
   const std::vector<u32> x{0x7fc00001, 0xffc12345, 0x00000001, 0x80000000, 0x7f800001, 0x3f800000};
   const auto k = kernel("bits", [](In<f32> in, In<f32> sign, Out<f32> out) {
     auto i = global_id().x, n = in.size();
-    If (i < n) {
+    If(i < n) {
       out[i] = in[i];
       out[i + n] = -in[i];
       out[i + 2 * n] = abs(in[i]);

@@ -28,14 +28,40 @@ constexpr T kMax = std::numeric_limits<T>::max();
 // Truncation toward zero; x/0 is all ones, x%0 is x, MIN/-1 is MIN with remainder 0.
 template <class T>
 constexpr DivRow<T> kDivSigned[] = {
-    {-7, 2, -3, -1},  {7, -2, -3, 1},       {-7, -2, 3, -1},         {-1, 2, 0, -1},      {-6, 5, -1, -1},           {6, -5, -1, 1},       {-7, 3, -2, -1},
-    {7, 0, -1, 7},    {-7, 0, -1, -7},      {0, 0, -1, 0},           {kMin<T>, -1, kMin<T>, 0}, {kMin<T>, 1, kMin<T>, 0},  {kMin<T>, 0, -1, kMin<T>}, {kMax<T>, -1, -kMax<T>, 0},
-    {5, kMin<T>, 0, 5}, {kMin<T>, kMin<T>, 1, 0}, {kMin<T>, kMax<T>, -1, -1}, {kMax<T>, kMin<T>, 0, kMax<T>}, {kMin<T>, 2, kMin<T> / 2, 0}, {kMin<T>, -2, -(kMin<T> / 2), 0},
+    {-7, 2, -3, -1},
+    {7, -2, -3, 1},
+    {-7, -2, 3, -1},
+    {-1, 2, 0, -1},
+    {-6, 5, -1, -1},
+    {6, -5, -1, 1},
+    {-7, 3, -2, -1},
+    {7, 0, -1, 7},
+    {-7, 0, -1, -7},
+    {0, 0, -1, 0},
+    {kMin<T>, -1, kMin<T>, 0},
+    {kMin<T>, 1, kMin<T>, 0},
+    {kMin<T>, 0, -1, kMin<T>},
+    {kMax<T>, -1, -kMax<T>, 0},
+    {5, kMin<T>, 0, 5},
+    {kMin<T>, kMin<T>, 1, 0},
+    {kMin<T>, kMax<T>, -1, -1},
+    {kMax<T>, kMin<T>, 0, kMax<T>},
+    {kMin<T>, 2, kMin<T> / 2, 0},
+    {kMin<T>, -2, -(kMin<T> / 2), 0},
 };
 template <class T>
 constexpr DivRow<T> kDivUnsigned[] = {
-    {7, 2, 3, 1}, {6, 7, 0, 6}, {7, 0, kMax<T>, 7}, {0, 0, kMax<T>, 0}, {kMax<T>, kMax<T>, 1, 0}, {kMax<T>, kMax<T> - 1, 1, 1}, {kMax<T>, 2, kMax<T> / 2, 1},
-    {kMax<T> / 2 + 1, kMax<T>, 0, kMax<T> / 2 + 1}, {kMax<T>, 1, kMax<T>, 0}, {kMax<T>, 10, kMax<T> / 10, 5}, {kMax<T> - 5, 10, kMax<T> / 10, 0},
+    {7, 2, 3, 1},
+    {6, 7, 0, 6},
+    {7, 0, kMax<T>, 7},
+    {0, 0, kMax<T>, 0},
+    {kMax<T>, kMax<T>, 1, 0},
+    {kMax<T>, kMax<T> - 1, 1, 1},
+    {kMax<T>, 2, kMax<T> / 2, 1},
+    {kMax<T> / 2 + 1, kMax<T>, 0, kMax<T> / 2 + 1},
+    {kMax<T>, 1, kMax<T>, 0},
+    {kMax<T>, 10, kMax<T> / 10, 5},
+    {kMax<T> - 5, 10, kMax<T> / 10, 0},
 };
 template <class T>
 constexpr const auto& div_rows() {
@@ -56,7 +82,7 @@ void check_division() {
 
   const auto loaded = kernel("divide", [](In<T> x, In<T> y, Out<T> quotient, Out<T> rest) {
     auto i = global_id().x;
-    If (i < x.size()) {
+    If(i < x.size()) {
       quotient[i] = x[i] / y[i];
       rest[i] = x[i] % y[i];
     }
@@ -93,7 +119,7 @@ void check_unary(const char* name, F, const std::vector<R>& wanted) {
   const auto n = static_cast<u32>(x.size());
   const auto loaded = kernel(name, [](In<T> in, Out<R> out) {
     auto i = global_id().x;
-    If (i < in.size()) { out[i] = F()(Val<T>(in[i])); }
+    If(i < in.size()) { out[i] = F()(Val<T>(in[i])); }
   });
   check_run(*loaded, {{n}, {7}}, {buffer(x), filled<R>(n, R(99))}, 1, wanted);
   const auto known = kernel(name, [](Out<R> out) {
@@ -103,14 +129,28 @@ void check_unary(const char* name, F, const std::vector<R>& wanted) {
   check_run(*known, {{1}, {1}}, {filled<R>(n, R(99))}, 0, wanted);
 }
 
-struct CountLeading { auto operator()(const auto& x) const { return clz(x); } };
-struct CountTrailing { auto operator()(const auto& x) const { return ctz(x); } };
-struct CountOnes { auto operator()(const auto& x) const { return popcount(x); } };
+struct CountLeading {
+  auto operator()(const auto& x) const { return clz(x); }
+};
+struct CountTrailing {
+  auto operator()(const auto& x) const { return ctz(x); }
+};
+struct CountOnes {
+  auto operator()(const auto& x) const { return popcount(x); }
+};
 // 1 for the lowest bit, 0 where there is none.
-struct FirstSet { auto operator()(const auto& x) const { return select(x == 0, 0, ctz(x) + 1); } };
-struct Absolute { auto operator()(const auto& x) const { return abs(x); } };
-struct Negate { auto operator()(const auto& x) const { return -x; } };
-struct SelfDivide { auto operator()(const auto& x) const { return x / x; } };
+struct FirstSet {
+  auto operator()(const auto& x) const { return select(x == 0, 0, ctz(x) + 1); }
+};
+struct Absolute {
+  auto operator()(const auto& x) const { return abs(x); }
+};
+struct Negate {
+  auto operator()(const auto& x) const { return -x; }
+};
+struct SelfDivide {
+  auto operator()(const auto& x) const { return x / x; }
+};
 
 constexpr u64 kBits64[] = {0, 1, 0x8000000000000000u, 0x0000000100000000u, ~u64{0}};
 constexpr i64 kBitsSigned64[] = {0, 1, kMin<i64>, i64{1} << 32, -1};
@@ -126,16 +166,28 @@ struct ShiftRow {
   T x, count, left, right;
 };
 constexpr ShiftRow<u32> kShift32[] = {
-    {0x80000001u, 0, 0x80000001u, 0x80000001u}, {0x80000001u, 1, 2, 0x40000000u}, {0x80000001u, 31, 0x80000000u, 1}, {0x80000001u, 32, 0, 0}, {0x80000001u, 33, 0, 0}, {~0u, ~0u, 0, 0}, {~0u, 64, 0, 0},
+    {0x80000001u, 0, 0x80000001u, 0x80000001u},
+    {0x80000001u, 1, 2, 0x40000000u},
+    {0x80000001u, 31, 0x80000000u, 1},
+    {0x80000001u, 32, 0, 0},
+    {0x80000001u, 33, 0, 0},
+    {~0u, ~0u, 0, 0},
+    {~0u, 64, 0, 0},
 };
 constexpr ShiftRow<i32> kShiftSigned32[] = {
-    {-8, 1, -16, -4}, {-8, 31, 0, -1}, {-8, 32, 0, -1}, {-8, -1, 0, -1}, {8, 32, 0, 0}, {kMin<i32>, 1, 0, -0x40000000}, {kMax<i32>, 33, 0, 0}, {-1, kMin<i32>, 0, -1}, {1, 31, kMin<i32>, 0},
+    {-8, 1, -16, -4},      {-8, 31, 0, -1},        {-8, 32, 0, -1},       {-8, -1, 0, -1}, {8, 32, 0, 0}, {kMin<i32>, 1, 0, -0x40000000},
+    {kMax<i32>, 33, 0, 0}, {-1, kMin<i32>, 0, -1}, {1, 31, kMin<i32>, 0},
 };
 constexpr ShiftRow<u64> kShift64[] = {
-    {0x8000000000000001u, 32, 0x100000000u, 0x80000000u}, {0x8000000000000001u, 63, 0x8000000000000000u, 1}, {~u64{0}, 64, 0, 0}, {~u64{0}, u64{1} << 32, 0, 0}, {1, 63, u64{1} << 63, 0},
+    {0x8000000000000001u, 32, 0x100000000u, 0x80000000u},
+    {0x8000000000000001u, 63, 0x8000000000000000u, 1},
+    {~u64{0}, 64, 0, 0},
+    {~u64{0}, u64{1} << 32, 0, 0},
+    {1, 63, u64{1} << 63, 0},
 };
 constexpr ShiftRow<i64> kShiftSigned64[] = {
-    {-8, 1, -16, -4}, {-8, 63, 0, -1}, {-8, 64, 0, -1}, {-8, -1, 0, -1}, {8, 64, 0, 0}, {kMin<i64>, 63, 0, -1}, {1, 63, kMin<i64>, 0}, {kMax<i64>, i64{1} << 32, 0, 0},
+    {-8, 1, -16, -4}, {-8, 63, 0, -1},        {-8, 64, 0, -1},       {-8, -1, 0, -1},
+    {8, 64, 0, 0},    {kMin<i64>, 63, 0, -1}, {1, 63, kMin<i64>, 0}, {kMax<i64>, i64{1} << 32, 0, 0},
 };
 
 template <class T, const auto& rows>
@@ -149,7 +201,7 @@ void check_shifts() {
   const auto n = static_cast<u32>(x.size());
   const auto loaded = kernel("shift", [](In<T> value, In<T> by, Out<T> l, Out<T> r) {
     auto i = global_id().x;
-    If (i < value.size()) {
+    If(i < value.size()) {
       l[i] = value[i] << by[i];
       r[i] = value[i] >> by[i];
     }
@@ -175,10 +227,21 @@ template <class T>
 struct Pair {
   T a, b, result;
 };
-constexpr Pair<u32> kHigh32[] = {{0xFFFFFFFFu, 0x10000, 0xFFFF}, {0x80000000u, 2, 1}, {0x55555555u, 4, 1}, {0x10000000u, 0x20000000u, 0x2000000u}, {~0u, ~0u, 0xFFFFFFFEu}, {7, 9, 0}};
-constexpr Pair<i32> kHighSigned32[] = {{-1, -1, 0}, {-1, 1, -1}, {kMin<i32>, kMin<i32>, 0x40000000}, {kMin<i32>, kMax<i32>, -0x40000000}, {0x10000000, 0x20000000, 0x2000000}, {kMin<i32>, -1, 0}};
-constexpr Pair<u64> kHigh64[] = {{~u64{0}, ~u64{0}, ~u64{0} - 1}, {u64{1} << 63, 2, 1}, {u64{1} << 32, u64{1} << 32, 1}, {0xFFFFFFFF00000000u, 0x100000001u, 0xFFFFFFFFu}, {7, 9, 0}};
-constexpr Pair<i64> kHighSigned64[] = {{-1, -1, 0}, {-1, 1, -1}, {kMin<i64>, kMin<i64>, i64{1} << 62}, {kMin<i64>, kMax<i64>, -(i64{1} << 62)}, {kMin<i64>, -1, 0}};
+constexpr Pair<u32> kHigh32[] = {{0xFFFFFFFFu, 0x10000, 0xFFFF},         {0x80000000u, 2, 1},     {0x55555555u, 4, 1},
+                                 {0x10000000u, 0x20000000u, 0x2000000u}, {~0u, ~0u, 0xFFFFFFFEu}, {7, 9, 0}};
+constexpr Pair<i32> kHighSigned32[] = {{-1, -1, 0},
+                                       {-1, 1, -1},
+                                       {kMin<i32>, kMin<i32>, 0x40000000},
+                                       {kMin<i32>, kMax<i32>, -0x40000000},
+                                       {0x10000000, 0x20000000, 0x2000000},
+                                       {kMin<i32>, -1, 0}};
+constexpr Pair<u64> kHigh64[] = {{~u64{0}, ~u64{0}, ~u64{0} - 1},
+                                 {u64{1} << 63, 2, 1},
+                                 {u64{1} << 32, u64{1} << 32, 1},
+                                 {0xFFFFFFFF00000000u, 0x100000001u, 0xFFFFFFFFu},
+                                 {7, 9, 0}};
+constexpr Pair<i64> kHighSigned64[] = {
+    {-1, -1, 0}, {-1, 1, -1}, {kMin<i64>, kMin<i64>, i64{1} << 62}, {kMin<i64>, kMax<i64>, -(i64{1} << 62)}, {kMin<i64>, -1, 0}};
 constexpr Pair<u32> kSum32[] = {{~0u, 1, 0}, {0x80000000u, 0x80000000u, 0}, {2, 3, 5}};
 constexpr Pair<i32> kSumSigned32[] = {{kMax<i32>, 1, kMin<i32>}, {kMin<i32>, -1, kMax<i32>}, {-2, 3, 1}};
 constexpr Pair<i64> kSumSigned64[] = {{kMax<i64>, 1, kMin<i64>}, {kMin<i64>, -1, kMax<i64>}, {0xFFFFFFFF, 1, i64{1} << 32}};
@@ -187,21 +250,30 @@ constexpr Pair<i32> kDifferenceSigned32[] = {{kMin<i32>, 1, kMax<i32>}, {0, kMin
 constexpr Pair<i32> kProductSigned32[] = {{0x10000, 0x10000, 0}, {kMin<i32>, -1, kMin<i32>}, {-7, 6, -42}, {0x7FFFFFFF, 2, -2}};
 constexpr Pair<u64> kProduct64[] = {{u64{1} << 32, u64{1} << 32, 0}, {36863, 65536, 2415853568u}, {~u64{0}, ~u64{0}, 1}};
 
-struct High { auto operator()(const auto& a, const auto& b) const { return mul_hi(a, b); } };
-struct Plus { auto operator()(const auto& a, const auto& b) const { return a + b; } };
-struct Minus { auto operator()(const auto& a, const auto& b) const { return a - b; } };
-struct Times { auto operator()(const auto& a, const auto& b) const { return a * b; } };
+struct High {
+  auto operator()(const auto& a, const auto& b) const { return mul_hi(a, b); }
+};
+struct Plus {
+  auto operator()(const auto& a, const auto& b) const { return a + b; }
+};
+struct Minus {
+  auto operator()(const auto& a, const auto& b) const { return a - b; }
+};
+struct Times {
+  auto operator()(const auto& a, const auto& b) const { return a * b; }
+};
 
 template <class T, const auto& rows, class F>
 void check_pairs(const char* name, F) {
   CAPTURE(std::string(name));
   CAPTURE(ir::name(ir_type<T>));
   std::vector<T> a, b, wanted, wanted3;
-  for (const auto& row : rows) a.push_back(row.a), b.push_back(row.b), wanted.push_back(row.result), wanted3.insert(wanted3.end(), 3, row.result);
+  for (const auto& row : rows)
+    a.push_back(row.a), b.push_back(row.b), wanted.push_back(row.result), wanted3.insert(wanted3.end(), 3, row.result);
   const auto n = static_cast<u32>(a.size());
   const auto loaded = kernel(name, [](In<T> x, In<T> y, Out<T> out) {
     auto i = global_id().x;
-    If (i < x.size()) { out[i] = F()(Val<T>(x[i]), Val<T>(y[i])); }
+    If(i < x.size()) { out[i] = F()(Val<T>(x[i]), Val<T>(y[i])); }
   });
   check_run(*loaded, {{1}, {kBlock}}, {buffer(a), buffer(b), filled<T>(n, 99)}, 2, wanted);
   const auto known = kernel(name, [](In<T> x, In<T> y, Out<T> out) {
@@ -279,7 +351,7 @@ TEST_CASE("differences of unsigned values are signed where the author casts firs
   const std::vector<u32> x{0, 10, 255, 200}, y{255, 20, 0, 100};
   const auto k = kernel("distance", [](In<u32> a, In<u32> b, Out<i32> d, InOut<i32> total, Out<f32> rest, Out<i32> negative) {
     auto i = global_id().x;
-    If (i < a.size()) {
+    If(i < a.size()) {
       Val<i32> distance = abs(cast<i32>(a[i]) - cast<i32>(b[i]));
       d[i] = distance;
       total.atomic_add(0, distance);
@@ -287,7 +359,8 @@ TEST_CASE("differences of unsigned values are signed where the author casts firs
       negative[i] = -cast<i32>(a[i]);
     }
   });
-  const auto outcomes = run_everywhere(*k, {{1}, {7}}, {buffer(x), buffer(y), filled<i32>(4, 99), filled<i32>(1, 0), filled<f32>(4, 99), filled<i32>(4, 99)});
+  const auto outcomes =
+      run_everywhere(*k, {{1}, {7}}, {buffer(x), buffer(y), filled<i32>(4, 99), filled<i32>(1, 0), filled<f32>(4, 99), filled<i32>(4, 99)});
   expect<i32>(outcomes, 2, {255, 10, 255, 100});
   expect<i32>(outcomes, 3, {620});
   expect<f32>(outcomes, 4, {255, 245, 0, 55});
@@ -298,7 +371,7 @@ TEST_CASE("signed and unsigned of one width differ where they should: order, rig
   const std::vector<i32> x{-1, kMin<i32>, -2, 5};
   const auto k = kernel("signs", [](In<i32> in, Out<u32> out) {
     auto i = global_id().x;
-    If (i < in.size()) {
+    If(i < in.size()) {
       Val<i32> s = in[i];
       Val<u32> u = cast<u32>(s);
       out[6 * i] = cast<u32>(s < 1);
@@ -309,9 +382,8 @@ TEST_CASE("signed and unsigned of one width differ where they should: order, rig
       out[6 * i + 5] = u / 2;
     }
   });
-  check_run<u32>(*k, {{1}, {33}}, {buffer(x), filled<u32>(24, 99)}, 1,
-                 {1, 0, ~0u, 0, 0, 0x7FFFFFFF,                     //
-                  1, 0, ~0u, 0, 0xC0000000u, 0x40000000u,          //
-                  1, 0, ~0u, 0, ~0u, 0x7FFFFFFF,                   //
-                  0, 0, 0, 0, 2, 2});
+  check_run<u32>(*k, {{1}, {33}}, {buffer(x), filled<u32>(24, 99)}, 1, {1, 0, ~0u, 0, 0,           0x7FFFFFFF,   //
+                                                                        1, 0, ~0u, 0, 0xC0000000u, 0x40000000u,  //
+                                                                        1, 0, ~0u, 0, ~0u,         0x7FFFFFFF,   //
+                                                                        0, 0, 0,   0, 2,           2});
 }

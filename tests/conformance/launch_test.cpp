@@ -30,7 +30,7 @@ const auto& own_row() {
   static const auto k = kernel("own_row", [](Out<u32> out) {
     auto [x, y, z] = global_id();
     auto i = x + y + z;
-    If (i < out.size()) { out[i] = i; }
+    If(i < out.size()) { out[i] = i; }
   });
   return k;
 }
@@ -50,7 +50,8 @@ TEST_CASE("threads and blocks are numbered x fastest, in one, two and three dime
     out[i] = i;
     parts[i] = tx | ty << 4 | tz << 8 | bx << 12 | by << 16 | bz << 20 | (lane_id() & 7) << 24 | warp_id() << 27;  // 4 bits each
   });
-  for (const auto& [grid, block] : {std::pair<Dim3, Dim3>{{3, 5, 7}, {2, 2, 1}}, {{4}, {13}}, {{2, 3}, {16, 9}}, {{2, 3}, {5, 7}}, {{1, 2, 3}, {4, 4, 2}}}) {
+  for (const auto& [grid, block] :
+       {std::pair<Dim3, Dim3>{{3, 5, 7}, {2, 2, 1}}, {{4}, {13}}, {{2, 3}, {16, 9}}, {{2, 3}, {5, 7}}, {{1, 2, 3}, {4, 4, 2}}}) {
     CAPTURE(shown(grid));
     CAPTURE(shown(block));
     const u32 width = grid.x * block.x, height = grid.y * block.y, depth = grid.z * block.z;
@@ -60,7 +61,8 @@ TEST_CASE("threads and blocks are numbered x fastest, in one, two and three dime
         for (u32 x = 0; x < width; ++x) {
           ids.push_back(static_cast<u32>(ids.size()));
           const u32 tx = x % block.x, ty = y % block.y, tz = z % block.z, linear = tx + ty * block.x + tz * block.x * block.y;
-          packed.push_back(tx | ty << 4 | tz << 8 | x / block.x << 12 | y / block.y << 16 | z / block.z << 20 | (linear % 32 & 7) << 24 | linear / 32 << 27);
+          packed.push_back(tx | ty << 4 | tz << 8 | x / block.x << 12 | y / block.y << 16 | z / block.z << 20 | (linear % 32 & 7) << 24 |
+                           linear / 32 << 27);
         }
       }
     }
@@ -75,7 +77,7 @@ TEST_CASE("64-bit global ids are those of 32 bits where those exist") {
     auto [x, y, z] = global_id64();
     (void)y;
     (void)z;
-    If (x < out.size64()) { out[x] = x * x; }
+    If(x < out.size64()) { out[x] = x * x; }
   });
   std::vector<u64> wanted;
   for (u64 i = 0; i < 100; ++i) wanted.push_back(i * i);
@@ -85,7 +87,7 @@ TEST_CASE("64-bit global ids are those of 32 bits where those exist") {
 TEST_CASE("for_num_elems covers its elements and no more than the guard lets through") {
   const auto k = kernel("one_each", [](InOut<u32> out) {
     auto i = global_id().x;
-    If (i < out.size()) { out[i] += 1; }
+    If(i < out.size()) { out[i] += 1; }
   });
   for (u32 n : {1u, 255u, 256u, 257u, 512u, 1000u, 1025u}) {
     const LaunchConfig config = for_num_elems(n);
@@ -95,7 +97,7 @@ TEST_CASE("for_num_elems covers its elements and no more than the guard lets thr
   const auto image = kernel("one_each_pixel", [](InOut<u32, 2> out) {
     auto [x, y, z] = global_id();
     (void)z;
-    If (y < out.extent(0) && x < out.extent(1)) { out[y, x] += x + 100 * y; }
+    If(y < out.extent(0) && x < out.extent(1)) { out[y, x] += x + 100 * y; }
   });
   for (const auto& [columns, rows] : {std::pair{1u, 1u}, {17u, 16u}, {19u, 41u}}) {
     std::vector<u32> wanted;
@@ -140,7 +142,9 @@ TEST_CASE("blocks beyond the device's limits are refused with what was asked and
   };
   for (const Client& client : devices()) {
     const Dim3 most = client.properties().max_block;
-    for (const Row& row : {Row{{1, 1, most.z + 1}, "DeviceDimensionExceeded", most.z + 1, most.z}, {{most.x + 1}, "DeviceDimensionExceeded", most.x + 1, most.x}, {{32, 33}, "DeviceThreadsPerBlockExceeded", 1056, 1024}}) {
+    for (const Row& row : {Row{{1, 1, most.z + 1}, "DeviceDimensionExceeded", most.z + 1, most.z},
+                           {{most.x + 1}, "DeviceDimensionExceeded", most.x + 1, most.x},
+                           {{32, 33}, "DeviceThreadsPerBlockExceeded", 1056, 1024}}) {
       auto out = Buffer<u32>::zeroed(client, 4).value();
       const LaunchArg args[] = {out.arg()};
       const auto refused = launch(client.default_stream(), {own_row().get(), {{1}, row.block}, args, {}});
@@ -163,11 +167,11 @@ TEST_CASE("a declared block shape is exact, a declared maximum is a maximum, a r
   });
   const auto most = kernel("most_threads", [](Out<u32> out) {
     max_threads(256);
-    If (linear_thread() < out.size()) { out[linear_thread()] = linear_thread(); }
+    If(linear_thread() < out.size()) { out[linear_thread()] = linear_thread(); }
   });
   const auto needs = kernel("needs", [](Out<u32> out, Val<u32> n) {
     require(out.size() >= n * 2, "the output holds two numbers for each of n");
-    If (global_id().x < 2 * n) { out[global_id().x] = n; }
+    If(global_id().x < 2 * n) { out[global_id().x] = n; }
   });
   std::vector<u32> wanted(128);
   for (u32 i = 0; i < 128; ++i) wanted[i] = i;
@@ -200,12 +204,17 @@ TEST_CASE("a declared block shape is exact, a declared maximum is a maximum, a r
 }
 
 TEST_CASE("kernels of one text that differ in a captured constant are different programs") {
-  const auto add = [](i32 k) { return kernel("addk", [](const AddCfg& cfg, In<i32> x, Out<i32> y) { y[0] = x[0] + cfg.k; }, AddCfg{k}); };
-  for (const auto& [k, wanted] : {std::pair{4, 5}, {8, 9}, {4, 5}}) check_run<i32>(*add(k), {{1}, {1}}, {buffer<i32>({1}), filled<i32>(1, 99)}, 1, {wanted});
+  const auto add = [](i32 k) {
+    return kernel(
+        "addk", [](const AddCfg& cfg, In<i32> x, Out<i32> y) { y[0] = x[0] + cfg.k; }, AddCfg{k});
+  };
+  for (const auto& [k, wanted] : {std::pair{4, 5}, {8, 9}, {4, 5}})
+    check_run<i32>(*add(k), {{1}, {1}}, {buffer<i32>({1}), filled<i32>(1, 99)}, 1, {wanted});
 
   // 0.0 and -0.0 compare equal and are different constants.
   for (f32 v : {0.0f, -0.0f, 0.0f}) {
-    const auto k = kernel("signed_zero", [](const FloatCfg& cfg, Out<f32> y) { y[0] = Val<f32>(cfg.value); }, FloatCfg{v});
+    const auto k = kernel(
+        "signed_zero", [](const FloatCfg& cfg, Out<f32> y) { y[0] = Val<f32>(cfg.value); }, FloatCfg{v});
     check_run<f32>(*k, {{1}, {1}}, {filled<f32>(1, 99)}, 0, {v});
   }
   // 1 as i32 and as i64.
@@ -214,12 +223,16 @@ TEST_CASE("kernels of one text that differ in a captured constant are different 
   check_run<i32>(*narrow, {{1}, {1}}, {buffer<i32>({0x7fffffff}), filled<i32>(1, 99)}, 1, {-0x40000000});
   check_run<i64>(*wide, {{1}, {1}}, {buffer<i64>({0x7fffffff}), filled<i64>(1, 99)}, 1, {0x40000000});
   // A helper and a length.
-  for (const auto& [cfg, wanted] : {std::pair<HelperCfg, i32>{{false, 4}, 6 * 4}, {{true, 4}, 9 * 4}, {{false, 7}, 6 * 7}, {{true, 7}, 9 * 7}, {{false, 4}, 24}}) {
-    const auto k = kernel("helper", [](const HelperCfg& c, In<i32> x, Out<i32> y) {
-      Var<i32> sum = 0;
-      for (u32 i = 0; i < c.length; ++i) sum += c.square ? square_of(x[0]) : twice_of(x[0]);
-      y[0] = sum;
-    }, cfg);
+  for (const auto& [cfg, wanted] :
+       {std::pair<HelperCfg, i32>{{false, 4}, 6 * 4}, {{true, 4}, 9 * 4}, {{false, 7}, 6 * 7}, {{true, 7}, 9 * 7}, {{false, 4}, 24}}) {
+    const auto k = kernel(
+        "helper",
+        [](const HelperCfg& c, In<i32> x, Out<i32> y) {
+          Var<i32> sum = 0;
+          for (u32 i = 0; i < c.length; ++i) sum += c.square ? square_of(x[0]) : twice_of(x[0]);
+          y[0] = sum;
+        },
+        cfg);
     check_run<i32>(*k, {{1}, {1}}, {buffer<i32>({3}), filled<i32>(1, 99)}, 1, {wanted});
   }
 }
@@ -236,7 +249,7 @@ TEST_CASE("two kernels of one name and signature with different bodies are diffe
 TEST_CASE("fresh host threads launch a compiled kernel at the same time, each on a stream of its own") {
   const auto k = kernel("accumulate", [](InOut<u32> x, Val<u32> by) {
     auto i = global_id().x;
-    If (i < x.size()) { x[i] += by; }
+    If(i < x.size()) { x[i] += by; }
   });
   for (const Client& client : devices()) {
     constexpr u32 kThreads = 8, kLaunches = 100, kSize = 1000;

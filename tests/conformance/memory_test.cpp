@@ -23,7 +23,7 @@ TEST_CASE("a view that starts one element later is read and written where it is,
   const auto k = kernel("add_one", [](In<f32> in, Out<f32> out) {
     auto first = global_id().x * 4;
     for (u32 j = 0; j < 4; ++j) {
-      If (first + j < out.size()) { out[first + j] = in[first + j] + 1; }
+      If(first + j < out.size()) { out[first + j] = in[first + j] + 1; }
     }
   });
   const auto x = iota<f32>(1100);
@@ -34,13 +34,14 @@ TEST_CASE("a view that starts one element later is read and written where it is,
   for (u32 i = 0; i < 1000; ++i) wanted[i + 1] = x[i + 1] + 1;
   CHECK(wanted[1] == 2);
   CHECK(wanted[1000] == 1001);
-  for (u32 block : {32u, 45u, 128u}) check_run(*k, {{8}, {block}}, {view(x, 1, {1000}), view(std::vector<f32>(1100, -1), 1, {1000})}, 1, wanted);
+  for (u32 block : {32u, 45u, 128u})
+    check_run(*k, {{8}, {block}}, {view(x, 1, {1000}), view(std::vector<f32>(1100, -1), 1, {1000})}, 1, wanted);
 
   const u32 rows = 3, stride = 1185, columns = 1000;
   const auto strided = kernel("add_one_rows", [](In<f32, 2, Strided> in, Out<f32, 2, Strided> out) {
     auto first = global_id().x * 4, r = global_id().y;
     for (u32 j = 0; j < 4; ++j) {
-      If (r < out.extent(0) && first + j < out.extent(1)) { out[r, first + j] = in[r, first + j] + 1; }
+      If(r < out.extent(0) && first + j < out.extent(1)) { out[r, first + j] = in[r, first + j] + 1; }
     }
   });
   const auto y = iota<f32>(rows * stride + 5);
@@ -57,14 +58,19 @@ TEST_CASE("strides reach columns, transposes, and the same element again") {
   const auto k = kernel("copy_strided", [](In<i32, 2, Strided> in, Out<i32, 2> out) {
     auto [c, r, z] = global_id();
     (void)z;
-    If (r < out.extent(0) && c < out.extent(1)) { out[r, c] = in[r, c]; }
+    If(r < out.extent(0) && c < out.extent(1)) { out[r, c] = in[r, c]; }
   });
   const auto x = iota<i32>(60);
   struct Row {
     std::vector<u64> extents, strides;
     u64 first;
   };
-  for (const Row& row : {Row{{6, 10}, {10, 1}, 0}, {{10, 6}, {1, 10}, 0}, {{6, 3}, {10, 3}, 1}, {{4, 5}, {0, 1}, 7}, {{5, 4}, {12, 0}, 2}, {{1, 1}, {0, 0}, 59}}) {
+  for (const Row& row : {Row{{6, 10}, {10, 1}, 0},
+                         {{10, 6}, {1, 10}, 0},
+                         {{6, 3}, {10, 3}, 1},
+                         {{4, 5}, {0, 1}, 7},
+                         {{5, 4}, {12, 0}, 2},
+                         {{1, 1}, {0, 0}, 59}}) {
     Arg in = view(x, row.first, row.extents);
     in.strides = row.strides;
     std::vector<i32> wanted;
@@ -87,8 +93,9 @@ TEST_CASE("a kernel sees the extents of each of its buffers, of every rank, and 
     out[o++] = cast<u64>(d.size());
   });
   check_run<u64>(*shapes, {{1}, {1}},
-                 {buffer(std::vector<f32>(120), {2, 3, 4, 5}), buffer(std::vector<u32>(3024), {9, 8, 7, 6}), buffer(std::vector<f64>(17160), {10, 11, 12, 13}), buffer<i32>({}), filled<u64>(16, 99)}, 4,
-                 {2, 3, 4, 5, 9, 8, 7, 6, 10, 11, 12, 13, 120, 3024, 17160, 0});
+                 {buffer(std::vector<f32>(120), {2, 3, 4, 5}), buffer(std::vector<u32>(3024), {9, 8, 7, 6}),
+                  buffer(std::vector<f64>(17160), {10, 11, 12, 13}), buffer<i32>({}), filled<u64>(16, 99)},
+                 4, {2, 3, 4, 5, 9, 8, 7, 6, 10, 11, 12, 13, 120, 3024, 17160, 0});
   const auto strides = from_text(R"(kir 1
 kernel "strides" {
   buffer x : f32[*, *, *] in strided
@@ -114,7 +121,7 @@ kernel "strides" {
 TEST_CASE("a subscript takes any integer type") {
   const auto k = kernel("subscripts", [](In<i32> x, In<i32> i32s, In<i64> i64s, In<u64> u64s, Out<i32> out) {
     auto t = thread_id().x, n = x.size();
-    If (t < n) {
+    If(t < n) {
       out[t] = x[i32s[t]];
       out[cast<i64>(t + n)] = x[i64s[t]];
       out[cast<u64>(t + 2 * n)] = x[u64s[t]];
@@ -125,7 +132,10 @@ TEST_CASE("a subscript takes any integer type") {
   for (int copy = 0; copy < 3; ++copy) {
     for (i32 i : a) wanted.push_back(100 + i);
   }
-  check_run(*k, {{1}, {33}}, {buffer(x), buffer(a), buffer(std::vector<i64>(a.begin(), a.end())), buffer(std::vector<u64>(a.begin(), a.end())), filled<i32>(21, 99)}, 4, wanted);
+  check_run(*k, {{1}, {33}},
+            {buffer(x), buffer(a), buffer(std::vector<i64>(a.begin(), a.end())), buffer(std::vector<u64>(a.begin(), a.end())),
+             filled<i32>(21, 99)},
+            4, wanted);
 }
 
 TEST_CASE("an access out of range is reported with the coordinate that is out, of the type it has") {
@@ -134,9 +144,17 @@ TEST_CASE("an access out of range is reported with the coordinate that is out, o
     u32 dimension;
     u64 index;
   };
-  const auto k = made(record("outside", [](InOut<u32, 2> m, In<i64> at) { m[at[0], at[1]] = 1; }, "(m, at)"));
-  for (const Row& row : {Row{3, 0, 0, 3}, {0, 4, 1, 4}, {-1, 0, 0, ~u64{0}}, {2, -5, 1, u64(-5)}, {i64{1} << 32, 1, 0, u64{1} << 32}, {0, i64{1} << 32, 1, u64{1} << 32}, {2, 3, 9, 0}}) {
-    for (const Outcome& o : run_everywhere(*k, {{1}, {1}}, {buffer(std::vector<u32>(12), {3, 4}), buffer<i64>({row.row, row.column})}, {.unchecked = false})) {
+  const auto k = made(record(
+      "outside", [](InOut<u32, 2> m, In<i64> at) { m[at[0], at[1]] = 1; }, "(m, at)"));
+  for (const Row& row : {Row{3, 0, 0, 3},
+                         {0, 4, 1, 4},
+                         {-1, 0, 0, ~u64{0}},
+                         {2, -5, 1, u64(-5)},
+                         {i64{1} << 32, 1, 0, u64{1} << 32},
+                         {0, i64{1} << 32, 1, u64{1} << 32},
+                         {2, 3, 9, 0}}) {
+    for (const Outcome& o :
+         run_everywhere(*k, {{1}, {1}}, {buffer(std::vector<u32>(12), {3, 4}), buffer<i64>({row.row, row.column})}, {.unchecked = false})) {
       CAPTURE(o.where);
       CAPTURE(row.row);
       CAPTURE(row.column);
@@ -186,7 +204,7 @@ TEST_CASE("dynamic shared memory at, below and above 48 KiB reverses a buffer, b
     DynamicShared<f32> s;
     Shared<i32> beside(1);
     auto t = thread_id().x, n = in.size();
-    If (t == 0) { beside[0] = 7; }
+    If(t == 0) { beside[0] = 7; }
     for (auto i : range(t, n, block_dim().x)) { s[i] = in[i]; }
     barrier();
     for (auto i : range(t, n, block_dim().x)) { out[i] = s[n - 1 - i] + cast<f32>(beside[0] - 7); }
@@ -209,7 +227,9 @@ TEST_CASE("dynamic shared memory at, below and above 48 KiB reverses a buffer, b
         auto in = Buffer<f32>::from_host(client, x).value();
         auto out = Buffer<f32>::uninitialised(client, n).value();
         const LaunchArg args[] = {in.arg(), out.arg()};
-        if (!launch(client.default_stream(), {k.get(), {{1}, {96}, bytes}, args, {}}).has_value() || out.read().value() != std::vector<f32>(x.rbegin(), x.rend())) ++wrong;
+        if (!launch(client.default_stream(), {k.get(), {{1}, {96}, bytes}, args, {}}).has_value() ||
+            out.read().value() != std::vector<f32>(x.rbegin(), x.rend()))
+          ++wrong;
       }
     };
     int wrong[2] = {};
@@ -246,7 +266,7 @@ TEST_CASE("as much shared memory as there is: two static arrays and the rest dyn
     }
     barrier();
     s1[n - u - 1] = out[u];
-    If (u > 0) { s2[n - u - 1] = out[8 - u]; }
+    If(u > 0) { s2[n - u - 1] = out[8 - u]; }
     rest[rest.size() - u - 1] = u;
     barrier();
     out[u] = s1[n - u - 2] + s2[n - u - 1] + rest[rest.size() - u - 1] - u;
@@ -261,13 +281,13 @@ TEST_CASE("shared arrays of any types and lengths do not overlap and are aligned
     Shared<u32> one(1);
     Shared<u64, 2> table(3, 5);
     auto t = thread_id().x;
-    If (t < 3) { three[t] = t != 1; }
-    If (t < 4) { wide[t] = cast<f64>(t) + 0.5; }
-    If (t == 4) { one[0] = 42; }
-    If (t < 15) { table[t / 5, t % 5] = cast<u64>(t) << 33; }
+    If(t < 3) { three[t] = t != 1; }
+    If(t < 4) { wide[t] = cast<f64>(t) + 0.5; }
+    If(t == 4) { one[0] = 42; }
+    If(t < 15) { table[t / 5, t % 5] = cast<u64>(t) << 33; }
     barrier();
-    If (t < 4) { out[t] = wide[t] + cast<f64>(one[0]) + cast<f64>(table[2, t] >> 33); }
-    If (t < 3) { flags[t] = cast<u32>(three[t]); }
+    If(t < 4) { out[t] = wide[t] + cast<f64>(one[0]) + cast<f64>(table[2, t] >> 33); }
+    If(t < 3) { flags[t] = cast<u32>(three[t]); }
   });
   const auto prepared = k->prepared();
   REQUIRE(prepared.has_value());
@@ -285,7 +305,7 @@ TEST_CASE("nothing to do: no elements, no blocks, no memory, and the next launch
   });
   const auto guarded = kernel("guarded", [](In<i32> x, Out<i32> y) {
     auto i = global_id().x;
-    If (i < x.size()) { y[i] = x[i] + 1; }
+    If(i < x.size()) { y[i] = x[i] + 1; }
   });
   check_run<i32>(*sum, {{1}, {128}}, {buffer<i32>({}), filled<i32>(1, 0)}, 1, {0});
   check_run<i32>(*guarded, {{1}, {128}}, {buffer<i32>({}), buffer<i32>({})}, 1, {});
@@ -312,19 +332,19 @@ TEST_CASE("offsets above 2^31 elements land where they belong") {
   constexpr u32 touched[] = {0, 1, 32767, 32768, 32769, 36863};
   const auto two_d = kernel("far_rows", [](InOut<bool, 2> m, In<u32> at) {
     auto i = global_id().x;
-    If (i < at.size()) { m[at[i], 0] = true; }
+    If(i < at.size()) { m[at[i], 0] = true; }
   });
   const auto by_u64 = kernel("far_u64", [](InOut<bool> m, In<u32> at) {
     auto i = global_id().x;
-    If (i < at.size()) { m[cast<u64>(at[i]) * columns] = true; }
+    If(i < at.size()) { m[cast<u64>(at[i]) * columns] = true; }
   });
   const auto by_u32 = kernel("far_u32", [](InOut<bool> m, In<u32> at) {
     auto i = global_id().x;
-    If (i < at.size()) { m[at[i] * columns] = true; }
+    If(i < at.size()) { m[at[i] * columns] = true; }
   });
   const auto by_i32 = made(record("far_i32", [](InOut<bool> m, In<u32> at) {
     auto i = global_id().x;
-    If (i < at.size()) { m[cast<i32>(at[i]) * static_cast<i32>(columns)] = true; }
+    If(i < at.size()) { m[cast<i32>(at[i]) * static_cast<i32>(columns)] = true; }
   }));
   for (const Client& client : devices()) {
     auto made_buffer = Buffer<bool, 2>::uninitialised(client, rows, columns);
@@ -346,7 +366,8 @@ TEST_CASE("offsets above 2^31 elements land where they belong") {
         for (u32 r : touched) around(r).write({false, false, false}).value();
         const LaunchArg args[] = {m, at.arg()};
         launch(client.default_stream(), {variant, {{1}, {33}}, args, mode}).value();
-        for (u32 r : touched) CHECK(around(r).read().value() == (r == 0 ? std::vector<bool>{true, false, false} : std::vector<bool>{false, true, false}));
+        for (u32 r : touched)
+          CHECK(around(r).read().value() == (r == 0 ? std::vector<bool>{true, false, false} : std::vector<bool>{false, true, false}));
       }
     }
     // A product in i32 wraps to a negative subscript, which is out of range and not somewhere else.
@@ -376,19 +397,28 @@ TEST_CASE("scalar parameters of mixed size arrive whatever stands in front of th
   body {
 )";
     for (const char* name : {"a", "c", "d", "e", "f", "g", "h", "b"}) {
-      const std::string n(name), type = n == "a" ? "u32" : n == "b" ? "f64" : n == "c" ? "i32" : n == "d" ? "u64" : n == "f" ? "f32" : n == "h" ? "i64" : "bool";
+      const std::string n(name), type = n == "a"   ? "u32"
+                                        : n == "b" ? "f64"
+                                        : n == "c" ? "i32"
+                                        : n == "d" ? "u64"
+                                        : n == "f" ? "f32"
+                                        : n == "h" ? "i64"
+                                                   : "bool";
       text += "    %p" + n + " = param " + n + " : " + type + "\n";
       text += n == "b" ? "" : "    %v" + n + " = cast %p" + n + " : f64\n";
     }
     u32 slot = 0;
     for (const char* value : {"%va", "%pb", "%vc", "%vd", "%ve", "%vf", "%vg", "%vh"}) {
-      text += "    %i" + std::to_string(slot) + " = const " + std::to_string(slot) + " : u32\n    store out[%i" + std::to_string(slot) + "], " + value + "\n";
+      text += "    %i" + std::to_string(slot) + " = const " + std::to_string(slot) + " : u32\n    store out[%i" + std::to_string(slot) +
+              "], " + value + "\n";
       ++slot;
     }
     text += "  }\n}\n";
     std::vector<Arg> args;
     for (u32 i = 0; i < extra; ++i) args.push_back(scalar<u32>(1000 + i));
-    for (const Arg& a : {scalar<u32>(7), scalar<f64>(2.5), scalar<i32>(-3), scalar<u64>(u64{11} << 40), scalar<bool>(true), scalar<f32>(0.5f), scalar<bool>(false), scalar<i64>(-1)}) args.push_back(a);
+    for (const Arg& a : {scalar<u32>(7), scalar<f64>(2.5), scalar<i32>(-3), scalar<u64>(u64{11} << 40), scalar<bool>(true),
+                         scalar<f32>(0.5f), scalar<bool>(false), scalar<i64>(-1)})
+      args.push_back(a);
     args.push_back(filled<f64>(8, 99));
     check_run<f64>(*from_text(text), {{1}, {1}}, args, args.size() - 1, {7, 2.5, -3, static_cast<f64>(u64{11} << 40), 1, 0.5, 0, -1});
   }
@@ -397,7 +427,7 @@ TEST_CASE("scalar parameters of mixed size arrive whatever stands in front of th
 TEST_CASE("inputs may be the same memory, and an output may be an input where the kernel says so") {
   const auto twice = kernel("twice", [](In<i32> a, In<i32> b, Out<i32> out) {
     auto i = global_id().x;
-    If (i < out.size()) { out[i] = a[i] + 10 * b[i]; }
+    If(i < out.size()) { out[i] = a[i] + 10 * b[i]; }
   });
   Arg b = buffer(iota<i32>(45));
   b.shares = 0;
@@ -407,7 +437,7 @@ TEST_CASE("inputs may be the same memory, and an output may be an input where th
   const auto negate = kernel("negate", [](In<i32> x, Out<i32> y) {
     in_place(y, x);
     auto i = global_id().x;
-    If (i < y.size()) { y[i] = -x[i]; }
+    If(i < y.size()) { y[i] = -x[i]; }
   });
   wanted.clear();
   for (i32 i = 0; i < 45; ++i) wanted.push_back(-i);
@@ -417,8 +447,8 @@ TEST_CASE("inputs may be the same memory, and an output may be an input where th
 TEST_CASE("bools are bytes of 0 and 1 in buffers") {
   const auto k = kernel("flip", [](In<bool> x, Out<bool> y, Out<u32> count) {
     auto i = global_id().x;
-    If (i < x.size()) { y[i] = x[i] ^ true; }
-    If (i == 0) {
+    If(i < x.size()) { y[i] = x[i] ^ true; }
+    If(i == 0) {
       Var<u32> n = 0;
       for (auto j : range(x.size())) { n += cast<u32>(x[j]); }
       count[0] = n;

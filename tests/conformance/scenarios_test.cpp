@@ -1,4 +1,5 @@
-// Failures that live on bytes, with compiled kernels on the real devices: chains beside chains, repairs, late faults, what is proven against what is declared.
+// Failures that live on bytes, with compiled kernels on the real devices: chains beside chains, repairs, late faults, what is proven
+// against what is declared.
 #include "conformance/everywhere.h"
 
 using namespace kiln;
@@ -8,38 +9,38 @@ namespace scenarios {
 
 KILN_KERNEL(fill, (Out<u32> out, Val<u32> v)) {
   auto i = global_id().x;
-  If (i < out.size()) { out[i] = v; }
+  If(i < out.size()) { out[i] = v; }
 }
 KILN_KERNEL(copy, (In<u32> in, Out<u32> out)) {
   auto i = global_id().x;
-  If (i < out.size() && i < in.size()) { out[i] = in[i]; }
+  If(i < out.size() && i < in.size()) { out[i] = in[i]; }
 }
 // Never compiles: not all threads may reach the barrier.
 KILN_KERNEL(never, (In<u32> in, Out<u32> out)) {
-  If (in[thread_id().x] > 0) { barrier(); }
+  If(in[thread_id().x] > 0) { barrier(); }
   out[thread_id().x] = 1;
 }
 KILN_KERNEL(never_in_place, (InOut<u32> out)) {
-  If (out[thread_id().x] > 0) { barrier(); }
+  If(out[thread_id().x] > 0) { barrier(); }
   out[thread_id().x] = 1;
 }
 // Reads out of range for at >= in.size(), which shows only when it runs.
 KILN_KERNEL(pick, (In<u32> in, In<u32> at, Out<u32> out)) {
   auto i = global_id().x;
-  If (i < out.size()) { out[i] = in[at[i]]; }
+  If(i < out.size()) { out[i] = in[at[i]]; }
 }
 KILN_KERNEL(add_one, (InOut<u32> x)) {
   auto i = global_id().x;
-  If (i < x.size()) { x[i] += 1; }
+  If(i < x.size()) { x[i] += 1; }
 }
 // Declared more than it does.
 KILN_KERNEL(only_writes, (InOut<u32> x)) {
   auto i = global_id().x;
-  If (i < x.size()) { x[i] = 4; }
+  If(i < x.size()) { x[i] = 4; }
 }
 KILN_KERNEL(ignores, (In<u32>, InOut<u32>, Out<u32> out)) {
   auto i = global_id().x;
-  If (i < out.size()) { out[i] = 6; }
+  If(i < out.size()) { out[i] = 6; }
 }
 
 }  // namespace scenarios
@@ -157,14 +158,15 @@ TEST_CASE("a failure passes along copies, with its chain and its root in the tex
 
 TEST_CASE("an access out of range that shows late claims what queued launches made of it, not what the host wrote after it") {
   on_every_device([](const Device& d) {
-    auto in = d.made(four(1)), bad = d.made({0, 9, 2, 3}), good = d.made({3, 2, 1, 0}), a = d.made(four(0)), b = d.made(four(0)), c = d.made(four(0)), other = d.made(four(0));
+    auto in = d.made(four(1)), bad = d.made({0, 9, 2, 3}), good = d.made({3, 2, 1, 0}), a = d.made(four(0)), b = d.made(four(0)),
+         c = d.made(four(0)), other = d.made(four(0));
     pick(kOne, in, good, other).value();
-    pick(kOne, in, bad, a).value();   // known only when it has run
-    copy(kOne, a, b);                 // queued behind it
+    pick(kOne, in, bad, a).value();  // known only when it has run
+    copy(kOne, a, b);                // queued behind it
     c.write(four(8)).value();
     CHECK(!copy(kOne, c, c).has_value());  // refused: output and input overlap; nothing is claimed
     auto half = a.slice(2, 2);
-    half.write({5, 6}).value();       // after the fault: good bytes
+    half.write({5, 6}).value();  // after the fault: good bytes
     CHECK(other.read().value() == four(1));
     CHECK(c.read().value() == four(8));
     const std::string text = failure_of(b);
@@ -218,7 +220,7 @@ TEST_CASE("an in-place kernel that fails claims the buffer it reads and writes")
   on_every_device([](const Device& d) {
     const auto k = kernel("in_place_never", [](In<u32> x, Out<u32> y) {
       in_place(y, x);
-      If (x[thread_id().x] > 0) { barrier(); }
+      If(x[thread_id().x] > 0) { barrier(); }
       y[thread_id().x] = 1;
     });
     auto x = d.made(four(3));

@@ -1,5 +1,5 @@
-// Every warp operation, with the lanes that are active where it stands: all of a block of any shape, one branch, what is left of a loop, who has not
-// returned. The reference below is written from the language's rules, one warp at a time.
+// Every warp operation, with the lanes that are active where it stands: all of a block of any shape, one branch, what is left of a loop,
+// who has not returned. The reference below is written from the language's rules, one warp at a time.
 #include <array>
 #include <cmath>
 #include <functional>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr u32 kLanes = 32;
 using Mask = u32;
-template <class T> using Warp = std::array<T, kLanes>;
+template <class T>
+using Warp = std::array<T, kLanes>;
 
 enum class Fold { Sum, Product, Min, Max, And, Or, Xor };
 constexpr std::array<Fold, 7> kFolds{Fold::Sum, Fold::Product, Fold::Min, Fold::Max, Fold::And, Fold::Or, Fold::Xor};
@@ -165,7 +166,9 @@ std::vector<Warp<T>> all_results(Group group, Mask active, const Warp<T>& v, con
   return list;
 }
 template <class T>
-u32 operation_count(Group group) { return static_cast<u32>(all_results<T>(group, 1, {}, {}).size()); }
+u32 operation_count(Group group) {
+  return static_cast<u32>(all_results<T>(group, 1, {}, {}).size());
+}
 
 // --- the kernel --------------------------------------------------------------------------------------------------------------------
 
@@ -194,7 +197,8 @@ struct Place {
     if (group == Group::Folds) return folds(v, put);
     put(warp::shfl_idx(v, d)), put(warp::shfl_up(v, d)), put(warp::shfl_down(v, d)), put(warp::shfl_xor(v, d));
     for (u32 distance : kDistances) {
-      put(warp::shfl_idx(v, distance)), put(warp::shfl_up(v, distance)), put(warp::shfl_down(v, distance)), put(warp::shfl_xor(v, distance));
+      put(warp::shfl_idx(v, distance)), put(warp::shfl_up(v, distance)), put(warp::shfl_down(v, distance)),
+          put(warp::shfl_xor(v, distance));
     }
     auto p = d % 3 == 1;
     put(warp::any(p)), put(warp::all(p)), put(warp::ballot(p)), put(warp::elect());
@@ -234,56 +238,58 @@ void flow_body(const FlowCfg& cfg, In<T> x, In<u32> by, In<u32> when_of, Out<T, 
   const auto at = [](u32 p) { return Val<u32>(p); };
   switch (cfg.flow) {
     case Flow::Full: phase(at(0)); break;
-    case Flow::IfElse:
-      If (when % 3 == 0) { phase(at(0)); } Else { phase(at(1)); }
+    case Flow::IfElse: If(when % 3 == 0) { phase(at(0));
+      }
+      Else { phase(at(1)); }
       phase(at(2));
       break;
     case Flow::Break:
       for (auto i : range(5)) {
-        If (when % 7 == i) { Break(); }
+        If(when % 7 == i) { Break(); }
         phase(i);
       }
       phase(at(5));
       break;
     case Flow::Continue:
       for (auto i : range(4)) {
-        If ((when >> i & 1) != 0) { Continue(); }
+        If((when >> i & 1) != 0) { Continue(); }
         phase(i);
       }
       phase(at(4));
       break;
-    case Flow::Return:
-      If (when % 4 == 1) { Return(); }
+    case Flow::Return: If(when % 4 == 1) { Return();
+      }
       phase(at(0));
       for (auto i : range(2)) {
-        If (when % 5 == i) { Return(); }
+        If(when % 5 == i) { Return(); }
         phase(i + 1);
       }
       phase(at(3));
       break;
     case Flow::Nested:
       for (auto i : range(3)) {
-        If ((when & 1) != 0) {
-          If (when % 6 == 2 * i + 1) { Break(); }
+        If((when & 1) != 0) {
+          If(when % 6 == 2 * i + 1) { Break(); }
           phase(2 * i);
-        } Else {
-          If (when % 5 == i) { Return(); }
+        }
+        Else {
+          If(when % 5 == i) { Return(); }
           phase(2 * i + 1);
         }
       }
       phase(at(6));
       break;
     case Flow::Switch:
-      Switch (when % 4) {
-        Case (0) { phase(at(0)); }
-        Case (1, 2) { phase(at(1)); }
+      Switch(when % 4) {
+        Case(0) { phase(at(0)); }
+        Case(1, 2) { phase(at(1)); }
         Default { phase(at(2)); }
       }
       phase(at(3));
       break;
     case Flow::While: {
       Var<u32> j = 0;
-      While (j < when % 6) {
+      While(j < when % 6) {
         phase(Val<u32>(j));
         j += 1;
       }
@@ -379,7 +385,8 @@ u32 distance_of(u32 i) {
 template <class T>
 void check_flow(Flow flow, Group group, const Dim3& block, const Ways& ways) {
   const u32 grid = 2, in_block = threads(block), n = grid * in_block, operations = operation_count<T>(group);
-  const std::string title = std::string(ir::name(ir_type<T>)) + ", flow " + std::to_string(static_cast<u32>(flow)) + ", group " + std::to_string(static_cast<u32>(group)) + ", block " + shown(block);
+  const std::string title = std::string(ir::name(ir_type<T>)) + ", flow " + std::to_string(static_cast<u32>(flow)) + ", group " +
+                            std::to_string(static_cast<u32>(group)) + ", block " + shown(block);
   CAPTURE(title);
   std::vector<T> x(n);
   std::vector<u32> by(n), when(n);
@@ -406,8 +413,12 @@ void check_flow(Flow flow, Group group, const Dim3& block, const Ways& ways) {
   }
   static std::array<std::shared_ptr<const Variant>, 2 * kFlows> kernels;
   auto& k = kernels[2 * static_cast<u32>(flow) + static_cast<u32>(group)];
-  if (!k) k = kernel("flow", [](const FlowCfg& cfg, In<T> a, In<u32> d, In<u32> c, Out<T, 2> out) { flow_body<T>(cfg, a, d, c, out); }, FlowCfg{flow, group});
-  check_run(*k, {{grid}, block}, {buffer(x), buffer(by), buffer(when), buffer(std::vector<T>(wanted.size(), T(1)), {kPhases * operations, n})}, 3, wanted, ways);
+  if (!k)
+    k = kernel(
+        "flow", [](const FlowCfg& cfg, In<T> a, In<u32> d, In<u32> c, Out<T, 2> out) { flow_body<T>(cfg, a, d, c, out); },
+        FlowCfg{flow, group});
+  check_run(*k, {{grid}, block},
+            {buffer(x), buffer(by), buffer(when), buffer(std::vector<T>(wanted.size(), T(1)), {kPhases * operations, n})}, 3, wanted, ways);
 }
 
 constexpr Ways kChecked{.unchecked = false}, kUnchecked{.checked = false};
@@ -424,7 +435,8 @@ void check_all(std::initializer_list<Flow> flows, const std::vector<Dim3>& shape
 
 }  // namespace
 
-TEST_CASE("warp operations take the lanes of blocks of every shape, in full control, in a branch, in a loop that some leave, after some return") {
+TEST_CASE(
+    "warp operations take the lanes of blocks of every shape, in full control, in a branch, in a loop that some leave, after some return") {
   check_all<u32>({Flow::Full, Flow::IfElse, Flow::Break, Flow::Return}, block_shapes(), kUnchecked);
 }
 TEST_CASE("warp operations take the active lanes in nested, switched and continued control flow") {
@@ -465,12 +477,12 @@ template <class T>
 void block_reduction(const Val<u32>& t, const Val<u32>& in_block, const Out<T>& sum, const Out<T>& most) {
   Shared<T> sums(32), maxima(32);
   Val<T> of_warp = warp::sum(Val<T>(1)), greatest_of = warp::max(-(cast<T>(t) + 1));
-  If (t % 32 == 0) {
+  If(t % 32 == 0) {
     sums[t / 32] = of_warp;
     maxima[t / 32] = greatest_of;
   }
   barrier();
-  If (t == 0) {
+  If(t == 0) {
     Var<T> total = 0, best = maxima[0];
     for (auto w : range((in_block + 31) / 32)) {
       total += sums[w];
@@ -488,19 +500,19 @@ void check_block_reduction() {
   const auto some = kernel("block_reduction_of_some", [](In<u32> n, InOut<T> sum, InOut<T> most) {
     auto t = thread_id().x;
     Shared<T> sums(32), maxima(32);
-    If (t % 32 == 0) {
+    If(t % 32 == 0) {
       sums[t / 32] = 0;
       maxima[t / 32] = -1000;
     }
     barrier();
-    If (t >= n[0]) { Return(); }
+    If(t >= n[0]) { Return(); }
     Val<T> of_warp = warp::sum(Val<T>(1)), greatest_of = warp::max(-(cast<T>(t) + 1));
-    If (t % 32 == 0) {
+    If(t % 32 == 0) {
       sums[t / 32] = of_warp;
       maxima[t / 32] = greatest_of;
     }
     barrier();
-    If (t == 0) {
+    If(t == 0) {
       Var<T> total = 0, best = -1000;
       for (auto w : range((block_dim().x + 31) / 32)) {
         total += sums[w];
@@ -544,12 +556,19 @@ TEST_CASE("the lanes of one full warp: scans, votes, election and neighbours") {
     put(warp::shfl_xor(t, 1));
     put(warp::shfl_up(t, 1));
     put(warp::shfl_down(t, 1));
-    If (warp::elect()) { elected.atomic_add(20, 1); }
+    If(warp::elect()) { elected.atomic_add(20, 1); }
   });
   std::vector<u32> x(32, 5), wanted;
   x[16] = 999;
-  const std::function<u32(u32)> rows[] = {[](u32 t) { return t * (t + 1) / 2; }, [](u32 t) { return t == 0 ? 0 : t * (t - 1) / 2; }, [](u32) { return 999u; }, [](u32) { return 5u; }, [](u32) { return 0u; },
-                                          [](u32) { return 1u; }, [](u32 t) { return t ^ 1; }, [](u32 t) { return t == 0 ? 0 : t - 1; }, [](u32 t) { return t == 31 ? 31 : t + 1; }};
+  const std::function<u32(u32)> rows[] = {[](u32 t) { return t * (t + 1) / 2; },
+                                          [](u32 t) { return t == 0 ? 0 : t * (t - 1) / 2; },
+                                          [](u32) { return 999u; },
+                                          [](u32) { return 5u; },
+                                          [](u32) { return 0u; },
+                                          [](u32) { return 1u; },
+                                          [](u32 t) { return t ^ 1; },
+                                          [](u32 t) { return t == 0 ? 0 : t - 1; },
+                                          [](u32 t) { return t == 31 ? 31 : t + 1; }};
   for (const auto& row : rows) {
     for (u32 t = 0; t < 32; ++t) wanted.push_back(row(t));
   }
