@@ -11,7 +11,13 @@ Lines::Lines(llvm::Module& module, const ir::Kernel& kernel, bool enabled) : mod
 }
 
 llvm::DIFile* Lines::file(std::uint32_t index) {
-  if (files_[index] == nullptr) files_[index] = builder_->createFile(kernel_.files[index], "");
+  if (files_[index] == nullptr) {
+    std::string name = kernel_.files[index];
+    for (char& c : name) {
+      if (c < ' ' || c > '~' || c == '"' || c == '\\') c = '_';  // ptxas reads no escapes
+    }
+    files_[index] = builder_->createFile(name, "");
+  }
   return files_[index];
 }
 

@@ -16,6 +16,7 @@ namespace Intrinsic = llvm::Intrinsic;
 namespace {
 
 constexpr unsigned kGlobal = 1, kShared = 3;  // NVPTX address spaces
+constexpr std::uint64_t kMaxStaticShared = 48 * 1024;
 
 std::uint64_t element_count(const ir::Mem& mem) {
   std::uint64_t n = 1;
@@ -104,6 +105,12 @@ void Lowering::run() {
   b_.SetCurrentDebugLocation(lines_.at(k_.loc));
   b_.CreateRetVoid();
   lines_.finish();
+  if (shared_bytes_ > kMaxStaticShared) {
+    throw CompileError("kernel '" + k_.name + "' has " + std::to_string(shared_bytes_) +
+                           " bytes of static shared memory, a GPU gives a block at most " + std::to_string(kMaxStaticShared) +
+                           "; more is possible with dynamic shared memory",
+                       true);
+  }
 }
 
 // --- the signature ------------------------------------------------------------------------------------------------

@@ -253,6 +253,22 @@ TEST_CASE("while loops and switches with lanes of different minds") {
   }
 }
 
+TEST_CASE("a switch with many cases goes where each lane wants") {
+  for (const std::string warp : {"", "%w = warp_reduce.add %v\n%v2 = add %w, %v\n", "%w = shuffle_xor %v, %1\n%v2 = add %w, %v\n"}) {
+    std::string body = "%m = rem %v, %11\nswitch %m {\n";
+    for (int c = 0; c < 9; ++c) {
+      std::string inner = warp;
+      for (std::size_t at = 0; (at = inner.find("%w", at)) != std::string::npos; at += 3) inner.insert(at + 2, std::to_string(c));
+      for (std::size_t at = 0; (at = inner.find("%v2", at)) != std::string::npos; at += 3) inner.insert(at + 3, "_" + std::to_string(c));
+      const std::string n = std::to_string(c);
+      body += "case " + n + " {\n" + inner + "%k" + n + " = const " + std::to_string(c * c * 7919 + 13) + " : u32\n%r" + n + " = mul " +
+              (warp.empty() ? "%v" : "%v2_" + n) + ", %k" + n + "\nset acc, %r" + n + "\n}\n";
+    }
+    body += "default {\nset acc, %5\n}\n}\n%end = get acc\n%all = warp_scan.add %end\nstore y[%i], %all";
+    warp_kernel("u32", body, bytes_of(iota(45, 3)), 45, "slot acc : u32\n");
+  }
+}
+
 TEST_CASE("barriers and block votes count the threads that have not returned") {
   for (const std::uint32_t threads : {16u, 64u, 100u}) {
     CAPTURE(threads);

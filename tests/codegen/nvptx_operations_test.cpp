@@ -1,4 +1,6 @@
 // One row an operation: the instruction that must be there, what must not, and ptxas on four architectures.
+#include <span>
+
 #include "nvptx_kernels.h"
 #include "support/ptxas.h"
 
@@ -162,8 +164,8 @@ const Row kQueries[] = {
     {"grid_dim.x", "u32", "u32", {"%nctaid.x"}},
     {"global_id.y", "u32", "u32", {"%ctaid.y", "%ntid.y", "%tid.y", "mad.lo.s32"}},
     {"global_id.x : u64", "u32", "u64", {"%ctaid.x", "%ntid.x", "%tid.x", "mul.wide.u32"}},
-    {"extent x.0 : u64", "u32", "u64", {"[k_param_1]"}},
-    {"size y", "u32", "u32", {"[k_param_3]"}},
+    {"extent x.0 : u64", "u32", "u64", {"_param_1]"}},
+    {"size y", "u32", "u32", {"_param_3]"}},
 };
 
 const Row kWarp[] = {
@@ -211,31 +213,40 @@ const Row kBlock[] = {
     {"block_uniform %a", "bool", "bool", {"atom.shared.exch.b32", "bar.sync"}},
 };
 
-void check_row(const Row& row, const CompileOptions& base) {
-  CAPTURE(row.op);
-  CAPTURE(row.in);
-  const ir::Prepared prepared = as_written(kernel_text(row_kernel(row)));
+// The PTX of several kernels with names of their own as one module.
+std::string merged(const std::vector<std::string>& modules) {
+  std::string all;
+  for (const std::string& ptx : modules) {
+    const std::size_t body = ptx.find('\n', ptx.find(".address_size"));
+    all += all.empty() ? ptx : ptx.substr(body);
+  }
+  return all;
+}
+
+// Text is judged for sm_80; every architecture's PTX must assemble, all rows at once where that goes well.
+void check_rows(std::span<const Row> rows, bool full_warps = false) {
   for (const std::string& arch : kArchs) {
     CAPTURE(arch);
-    CompileOptions options = base;
-    options.arch = arch;
-    const std::string ptx = ptx_of(prepared, options);
-    for (const std::string& text : kNever) CHECK_MESSAGE(!has(ptx, text), text);
-    if (arch == "sm_80") {
+    CompileOptions options = ptx_options(arch);
+    options.block_multiple_of_32 = full_warps;
+    std::vector<std::string> modules;
+    for (std::size_t n = 0; n < rows.size(); ++n) {
+      const Row& row = rows[n];
+      CAPTURE(row.op);
+      CAPTURE(row.in);
+      modules.push_back(ptx_of(as_written(kernel_text(row_kernel(row), "k" + std::to_string(n))), options));
+      const std::string& ptx = modules.back();
+      for (const std::string& text : kNever) CHECK_MESSAGE(!has(ptx, text), text);
+      if (arch != "sm_80") continue;
       for (const std::string& text : row.must) CHECK_MESSAGE(has(ptx, text), text);
       for (const std::string& text : row.must_not) CHECK_MESSAGE(!has(ptx, text), text);
     }
-    if (no_ptxas()) continue;
-    const Assembled assembled = assemble_ptx(ptx, arch);
-    CHECK_MESSAGE(assembled.ok, assembled.messages, ptx);
+    if (no_ptxas() || assemble_ptx(merged(modules), arch).ok) continue;
+    for (const std::string& ptx : modules) {
+      const Assembled assembled = assemble_ptx(ptx, arch);
+      CHECK_MESSAGE(assembled.ok, assembled.messages, ptx);
+    }
   }
-}
-
-template <std::size_t N>
-void check_rows(const Row (&rows)[N], bool full_warps = false) {
-  CompileOptions options = ptx_options();
-  options.block_multiple_of_32 = full_warps;
-  for (const Row& row : rows) check_row(row, options);
 }
 
 }  // namespace
@@ -246,14 +257,15 @@ TEST_CASE("warp operations of full warps name all lanes") { check_rows(kWarp, tr
 TEST_CASE("block operations are barriers with a reduction") { check_rows(kBlock, true); }
 
 TEST_CASE("warp operations of blocks that may end in a partial warp name the lanes that exist") {
+  std::vector<std::string> modules;
   for (const Row& row : kWarp) {
     CAPTURE(row.op);
     CAPTURE(row.in);
-    const std::string ptx = ptx_of(row_kernel(row), ptx_options("sm_75"));
-    CHECK(has(ptx, "%ntid.z"));
-    for (const std::string& text : kNever) CHECK_MESSAGE(!has(ptx, text), text);
-    if (!no_ptxas()) CHECK(assemble_ptx(ptx, "sm_75").ok);
+    modules.push_back(ptx_of(as_written(kernel_text(row_kernel(row), "k" + std::to_string(modules.size()))), ptx_options("sm_75")));
+    CHECK(has(modules.back(), "%ntid.z"));
+    for (const std::string& text : kNever) CHECK_MESSAGE(!has(modules.back(), text), text);
   }
+  if (!no_ptxas()) CHECK(assemble_ptx(merged(modules), "sm_75").ok);
 }
 
 TEST_CASE("a product and a sum stay two roundings, whatever follows") {

@@ -1,4 +1,7 @@
 // Architectures, PTX versions, names, signatures and launch bounds of the PTX.
+#include <atomic>
+#include <thread>
+
 #include "nvptx_kernels.h"
 #include "support/ptxas.h"
 
@@ -227,10 +230,49 @@ TEST_CASE("source lines become .loc and .file, and nothing that makes ptxas stop
   CHECK(!has(ptx_of(kCopy), ".loc"));  // an IR without places
 }
 
-TEST_CASE("the same kernel gives the same bytes again and again, and from several threads") {
+TEST_CASE("a file name that ptxas could not read loses the bytes in question") {
+  const std::string ptx = ptx_of(R"(
+    file "we\"ird\n\\x\xce.cpp"
+    options checked=false
+    buffer y : u32[*] out
+    body {
+      %i = thread_id.x : u32 @0:7
+      store y[%i], %i @0:9
+    })");
+  CHECK(has(ptx, "\"we_ird__x_.cpp\""));
+  if (!no_ptxas()) CHECK(assemble_ptx(ptx, "sm_80").ok);
+}
+
+TEST_CASE("static shared memory beyond what a GPU has is refused with both numbers") {
+  const auto kernel = [](const std::string& floats) {
+    return as_written(kernel_text("options checked=false\nbuffer y : f32[*] out\nshared s : f32[" + floats +
+                                  "]\nbody {\n%i = thread_id.x\n%z = load s[%i]\nstore y[%i], %z\n}"));
+  };
+  CHECK(has(ptx_of(kernel("12288")), "[49152]"));
+  const std::string message = compile_error(kernel("12289"), ptx_options());
+  CHECK(has(message, "49156"));
+  CHECK(has(message, "49152"));
+}
+
+TEST_CASE("the same kernel gives the same bytes again and again, and on several threads at once, errors between") {
   const ir::Prepared prepared = as_written(kernel_text(kCopy));
   const std::string once = ptx_of(prepared);
   for (int i = 0; i < 3; ++i) CHECK(ptx_of(prepared) == once);
+  std::atomic<int> same = 0, refused = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 8; ++i) {
+        try {
+          ptx_compiler().compile(prepared, ptx_options("sm_1"));
+        } catch (const CompileError&) { ++refused; }
+        same += ptx_of(prepared) == once;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(same == 32);
+  CHECK(refused == 32);
 }
 
 TEST_CASE("the LLVM IR is that of the optimised kernel") {
