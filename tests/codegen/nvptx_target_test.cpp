@@ -281,3 +281,20 @@ TEST_CASE("the LLVM IR is that of the optimised kernel") {
   CHECK(has(ir, "noalias readonly"));
   CHECK(!has(ir, "alloca"));
 }
+
+TEST_CASE("IR that no verifier has seen is refused and not crashed on, and the next kernel compiles") {
+  for (const std::string op : {"sqrt", "fma", "exp", "clz"}) {
+    CAPTURE(op);
+    ir::Prepared wrong;
+    wrong.kernel = kernel_text("options checked=false\nbuffer x : " +
+                               std::string(op == "clz"   ? "f16"
+                                           : op == "exp" ? "f32"
+                                                         : "u16") +
+                               "[*] inout\nbody {\n%i = thread_id.x\n%a = load x[%i]\n%r = " + op + (op == "fma" ? " %a, %a, %a" : " %a") +
+                               "\nstore x[%i], %r\n}");
+    wrong.io = {ir::Visibility::ReadWrite};
+    for (ir::Op& each : wrong.kernel.ops) each.bounds = ir::Bounds::Proven;
+    CHECK(has(compile_error(wrong, ptx_options()), "kernel 'k'"));
+    CHECK(has(ptx_of(kCopy), ".entry k("));
+  }
+}

@@ -210,7 +210,7 @@ class Decoder {
     if (name == "clz") return unary(i, count, k, [k](Bits a) { return static_cast<Bits>(std::countl_zero(a)) - (64 - k.width); });
     if (name == "brev") return unary(i, k, k, [k](Bits a) { return reversed(a) >> (64 - k.width); });
     if (name == "bfind") {
-      return unary(i, count, k, [k](Bits a) { return a == 0 ? 0xffffffffu : 63 - static_cast<Bits>(std::countl_zero(a)); });
+      return unary(i, count, k, [](Bits a) { return a == 0 ? 0xffffffffu : 63 - static_cast<Bits>(std::countl_zero(a)); });
     }
     if (name == "bfe") {
       return ternary(i, k, k, count, count, [k](Bits a, Bits at, Bits n) -> Bits {

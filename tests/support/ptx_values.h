@@ -55,7 +55,7 @@ inline Bits float_min_max(Kind k, bool max, bool nan_wins, Bits a, Bits b) {
 }
 
 inline Bits float_to_int(Kind to, Kind from, double v) {
-  if (std::isnan(v)) return from.width == 64 && to.width == 64 ? Bits{1} << 63 : from.width == 64 && false ? 0 : 0;
+  if (std::isnan(v)) return from.width == 64 && to.width == 64 ? Bits{1} << 63 : 0;
   const double low = to.is_signed() ? -std::ldexp(1.0, static_cast<int>(to.width) - 1) : 0;
   const double high = std::ldexp(1.0, static_cast<int>(to.width) - (to.is_signed() ? 1 : 0));  // exclusive
   if (v < low) v = low;
