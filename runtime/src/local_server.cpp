@@ -148,7 +148,12 @@ Result<void> LocalServer::write(std::uint64_t stream, const Binding& to, const v
   }
   // Where the write would have to wait, the bytes are set aside, so that the caller need not.
   std::unique_ptr<std::byte[]> staging;
-  if (bytes <= kStagingLimit && device_->busy(queue_of(stream), after)) staging.reset(new (std::nothrow) std::byte[bytes]);
+  if (bytes <= kStagingLimit && device_->busy(queue_of(stream), after)) {
+    try {
+      staging = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    } catch (const std::bad_alloc&) {  // then the caller waits
+    }
+  }
   HeldTask task(*device_);
   task->to = address(to);
   task->bytes = bytes;
