@@ -149,21 +149,14 @@ void Emitter::emit_atomic(ir::OpId id, Mask m) {
     start(end);
     return;
   }
-  const auto array = [&](ir::ValueId v) -> llvm::AllocaInst* {
-    if (shapes_[v].uniform()) return nullptr;
-    llvm::AllocaInst* lanes_array = variable(lanes_of(type), "operands");
-    b_.CreateStore(vector(v), lanes_array);
-    return lanes_array;
-  };
+  const auto array = [&](ir::ValueId v) { return shapes_[v].uniform() ? nullptr : lanes_in_memory(vector(v)); };
   llvm::AllocaInst* operands = array(what);
   llvm::AllocaInst* expected = cas ? array(op.operands[a.rank]) : nullptr;
-  llvm::AllocaInst* indices = nullptr;
-  Value* same_place = nullptr;
-  if (a.uniform) {
-    same_place = b_.CreateGEP(type, base, uniform_index(a));
-  } else {
-    indices = variable(lanes_of(b_.getInt64Ty()), "indices");
-    b_.CreateStore(lane_index(a), indices);
+  // Coordinates that vary are looked up lane by lane, each in its own width.
+  Value* same_place = a.uniform ? b_.CreateGEP(type, base, uniform_index(a)) : nullptr;
+  llvm::AllocaInst* coordinate[ir::kMaxRank] = {};
+  for (unsigned d = 0; d < a.rank; ++d) {
+    if (!shapes_[op.operands[d]].uniform()) coordinate[d] = lanes_in_memory(vector(op.operands[d]));
   }
   Value* set = bits(inside);
   Block *entry = b_.GetInsertBlock(), *head = block("atomic");
@@ -177,7 +170,23 @@ void Emitter::emit_atomic(ir::OpId id, Mask m) {
   left->addIncoming(set, entry);
   Value* lane = b_.CreateZExt(b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {left, b_.getTrue()}), b_.getInt64Ty());
   const auto element = [&](llvm::AllocaInst* from, llvm::Type* t) { return b_.CreateLoad(t, b_.CreateGEP(t, from, lane)); };
-  Value* at = same_place ? same_place : b_.CreateGEP(type, base, element(indices, b_.getInt64Ty()));
+  Value* at = same_place;
+  if (!at) {
+    Value* index = nullptr;
+    for (unsigned d = 0; d < a.rank; ++d) {
+      const ir::Type t = k_.op(op.operands[d]).type;
+      Value* i = nullptr;
+      if (coordinate[d]) {
+        i = element(coordinate[d], lane_type(c_, t));
+        i = ir::is_signed(t) ? b_.CreateSExtOrTrunc(i, b_.getInt64Ty()) : b_.CreateZExtOrTrunc(i, b_.getInt64Ty());
+      } else {
+        i = index64(op.operands[d]);
+      }
+      i = b_.CreateMul(i, memory_[op.index].pitch[d]);
+      index = index ? b_.CreateAdd(index, i) : i;
+    }
+    at = b_.CreateGEP(type, base, index);
+  }
   Value* operand = operands ? element(operands, type) : scalar(what);
   Value* compared = !cas ? nullptr : expected ? element(expected, type) : scalar(op.operands[a.rank]);
   Value* old = atomic_step(a, at, operand, compared);

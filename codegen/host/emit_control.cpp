@@ -30,6 +30,14 @@ void Emitter::emit_ops(ir::RegionId region, std::size_t begin, Mask m) {
   const std::size_t end = end_of(region);
   for (std::size_t i = begin; i < end; ++i) {
     const ir::OpId id = k_.regions[region].ops[i];
+    if (i + 1 < end && m.full() && is_early_return(id)) {
+      // What follows is for the lanes that stay: often all of them, as a compare of two scalars shows.
+      const ir::Op& op = k_.op(id);
+      Value* condition = vector(op.operands[0]);
+      emit_leave(k_.regions[op.regions[0]].ops[0], Mask{condition});
+      emit_for_lanes(b_.CreateNot(condition), region, i + 1, true, certainly(op.operands[0], false));
+      return;
+    }
     emit_op(id, m);
     if (i + 1 == end) return;
     if (llvm::AllocaInst* left = lost_lanes(id)) {
@@ -99,21 +107,21 @@ llvm::AllocaInst* Emitter::lost_lanes(ir::OpId id) {
   return lost ? alive_ : nullptr;
 }
 
-void Emitter::emit_for_lanes(Value* some, ir::RegionId region, std::size_t begin, bool may_be_full) {
+void Emitter::emit_for_lanes(Value* some, ir::RegionId region, std::size_t begin, bool may_be_full, Value* certainly_all, Block* after_all) {
   Block *part = block("part"), *end = block("join");
   const bool twice = may_be_full && versions_ < kMostVersions && size_from(region, begin) <= kMostTwice;
-  Value* set = bits(some);
   if (twice) {
     Block *all = block("all"), *not_all = block("not.all");
-    b_.CreateCondBr(b_.CreateICmpEQ(set, b_.getInt32(~0u)), all, not_all, llvm::MDBuilder(c_).createLikelyBranchWeights());
+    Value* test = certainly_all ? certainly_all : b_.CreateICmpEQ(bits(some), b_.getInt32(~0u));
+    b_.CreateCondBr(test, all, not_all, llvm::MDBuilder(c_).createLikelyBranchWeights());
     start(all);
     ++versions_;
     emit_ops(region, begin, Mask{});
     --versions_;
-    branch_to(end);
+    branch_to(after_all ? after_all : end);
     start(not_all);
   }
-  b_.CreateCondBr(b_.CreateICmpNE(set, b_.getInt32(0)), part, end);
+  b_.CreateCondBr(b_.CreateICmpNE(bits(some), b_.getInt32(0)), part, end);
   start(part);
   emit_ops(region, begin, Mask{some});
   branch_to(end);
@@ -141,8 +149,72 @@ void Emitter::emit_if(ir::OpId id, Mask m) {
   Value* condition = vector(op.operands[0]);
   Value* taken = m.full() ? condition : b_.CreateAnd(m.lanes, condition);
   Value* not_taken = has_else ? b_.CreateAnd(lanes(m), b_.CreateNot(condition)) : nullptr;
-  if (has_then) emit_for_lanes(taken, then_region, 0, m.full());
-  if (has_else) emit_for_lanes(not_taken, else_region, 0, m.full());
+  Block* end = block("endif");
+  Value* all = m.full() ? certainly(op.operands[0], true) : nullptr;
+  if (has_then) emit_for_lanes(taken, then_region, 0, m.full(), all, end);
+  if (has_else) emit_for_lanes(not_taken, else_region, 0, m.full(), m.full() ? certainly(op.operands[0], false) : nullptr);
+  branch_to(end);
+  start(end);
+}
+
+bool Emitter::is_early_return(ir::OpId id) const {
+  const ir::Op& op = k_.op(id);
+  if (op.code != Opcode::If || !shapes_.divergent[id] || !k_.regions[op.regions[1]].ops.empty()) return false;
+  const auto& then_ops = k_.regions[op.regions[0]].ops;
+  return then_ops.size() == 1 && k_.op(then_ops[0]).code == Opcode::Return;
+}
+
+// A scalar that is true only if `v`, a bool, is `wanted` in all 32 lanes (which are all active); null when there is no cheap one. Lanes that lie side by side are
+// bounded by the first and the last of them.
+Value* Emitter::certainly(ir::ValueId v, bool wanted) {
+  const ir::Op& op = k_.op(v);
+  if (shapes_[v].uniform()) return wanted ? scalar(v) : b_.CreateNot(scalar(v));
+  Opcode code = op.code;
+  if (code == Opcode::Not) return certainly(op.operands[0], !wanted);
+  if (code == Opcode::And || code == Opcode::Or) {
+    Value *x = certainly(op.operands[0], wanted), *y = certainly(op.operands[1], wanted);
+    const bool both = (code == Opcode::And) == wanted;
+    if (both) return x && y ? b_.CreateAnd(x, y) : nullptr;
+    return x && y ? b_.CreateOr(x, y) : x ? x : y;
+  }
+  if (ir::info(code).form != ir::Form::Compare) return nullptr;
+  const ir::ValueId left = op.operands[0], right = op.operands[1];
+  const ir::Type t = k_.op(left).type;
+  if (!ir::is_integer(t)) return nullptr;
+  if (!wanted) {
+    switch (code) {
+      case Opcode::Lt: code = Opcode::Ge; break;
+      case Opcode::Le: code = Opcode::Gt; break;
+      case Opcode::Gt: code = Opcode::Le; break;
+      case Opcode::Ge: code = Opcode::Lt; break;
+      case Opcode::Eq: code = Opcode::Ne; break;
+      default: code = Opcode::Eq;
+    }
+  }
+  // The least and the greatest of the lanes, or null.
+  const auto bound = [&](ir::ValueId x, bool greatest) -> Value* {
+    const Shape& s = shapes_[x];
+    if (s.uniform()) return scalar(x);
+    if (!s.affine() || !s.exact || s.column < 0 || s.row < 0) return nullptr;
+    if (!greatest) return scalar(x);
+    const std::uint64_t reach = static_cast<std::uint64_t>(s.column) * (geometry_.width - 1) + static_cast<std::uint64_t>(s.row) * (kLanes / geometry_.width - 1);
+    return b_.CreateAdd(scalar(x), llvm::ConstantInt::get(scalar(x)->getType(), reach));
+  };
+  const auto test = [&](Opcode c, bool left_greatest, bool right_greatest) -> Value* {
+    Value *x = bound(left, left_greatest), *y = bound(right, right_greatest);
+    return x && y ? arith_.emit(c, ir::Type::Bool, t, {x, y}) : nullptr;
+  };
+  switch (code) {
+    case Opcode::Lt:
+    case Opcode::Le: return test(code, true, false);
+    case Opcode::Gt:
+    case Opcode::Ge: return test(code, false, true);
+    case Opcode::Ne: {
+      Value *below = test(Opcode::Lt, true, false), *above = test(Opcode::Gt, false, true);
+      return below && above ? b_.CreateOr(below, above) : nullptr;
+    }
+    default: return nullptr;
+  }
 }
 
 void Emitter::emit_switch(ir::OpId id, Mask m) {
@@ -201,67 +273,124 @@ Value* Emitter::for_goes_on(ir::OpId id, Value* i, bool scalars) {
   return b_.CreateICmpULT(b_.CreateSub(in(2), one), left);
 }
 
+// Returns below `region` that some lanes of a warp may take without the others.
+llvm::AllocaInst* Emitter::returned_inside(ir::RegionId region) const {
+  bool lost = false;
+  ir::walk(k_, region, [&](ir::OpId below) { lost |= k_.op(below).code == Opcode::Return && !is_direct(below, ir::kNone); });
+  return lost ? alive_ : nullptr;
+}
+
 void Emitter::emit_for(ir::OpId id, Mask m) {
   const ir::Op& op = k_.op(id);
   const Shape& shape = shapes_[id];
-  const bool divergent = shapes_.divergent[id];
-  const bool scalars = shapes_[op.operands[0]].uniform() && shapes_[op.operands[1]].uniform() && shapes_[op.operands[2]].uniform();
-  const ir::RegionId body = op.regions[0];
   llvm::AllocaInst* i = variable(held_type(op.type, shape), "i");
-  const auto step = [&] { return shape.varying() ? vector(op.operands[2]) : scalar(op.operands[2]); };
-  Block *head = block("for"), *next = block("for.next"), *end = block("for.end");
   b_.CreateStore(shape.varying() ? vector(op.operands[0]) : scalar(op.operands[0]), i);
-  Loop loop{id, divergent};
-  loop.exit = end;
-  loop.next = next;
-  Value* begins = for_begins(id, scalars);
-  if (divergent) {
-    loop.live = variable(lanes_of(b_.getInt1Ty()), "live");
-    loop.running = variable(lanes_of(b_.getInt1Ty()), "running");
-    Value* live = scalars ? lanes(m) : b_.CreateAnd(lanes(m), begins);
-    b_.CreateStore(live, loop.live);
-    b_.CreateCondBr(scalars ? begins : any(live), head, end);
+  Loop loop{id, static_cast<bool>(shapes_.divergent[id])};
+  loop.exit = block("for.end");
+  loop.next = block("for.next");
+  loops_.push_back(loop);
+  if (loop.divergent) {
+    emit_divergent_for(id, m, i);
   } else {
-    b_.CreateCondBr(begins, head, end);
+    emit_uniform_for(id, m, i);
   }
+  loops_.pop_back();
+  start(loop.exit);
+}
+
+// All lanes make the same iterations (but for those that return on the way).
+void Emitter::emit_uniform_for(ir::OpId id, Mask m, llvm::AllocaInst* i) {
+  const ir::Op& op = k_.op(id);
+  const Loop loop = loops_.back();
+  llvm::AllocaInst* returned = returned_inside(op.regions[0]);
+  const auto left = [&] { return b_.CreateAnd(lanes(m), b_.CreateLoad(returned->getAllocatedType(), returned)); };
+  Block* head = block("for");
+  b_.CreateCondBr(for_begins(id, true), head, loop.exit);
   start(head);
   Value* now = b_.CreateLoad(i->getAllocatedType(), i);
   define(id, now, m);
   compiler_fence(id);
-  loops_.push_back(loop);
-  llvm::AllocaInst* returned = nullptr;
-  {
-    // Returns inside: lost_lanes() with the loop's own breaks left out.
-    bool lost = false;
-    ir::walk(k_, body, [&](ir::OpId below) { lost |= k_.op(below).code == Opcode::Return && !is_direct(below, ir::kNone); });
-    if (lost) returned = alive_;
-  }
-  if (divergent) {
-    Value* live = b_.CreateLoad(loop.live->getAllocatedType(), loop.live);
-    b_.CreateStore(live, loop.running);
-    emit_for_lanes(live, body, 0, m.full());
-  } else if (returned) {
-    emit_for_lanes(b_.CreateAnd(lanes(m), b_.CreateLoad(returned->getAllocatedType(), returned)), body, 0, m.full());
+  if (returned) {
+    emit_for_lanes(left(), op.regions[0], 0, m.full());
   } else {
-    emit_ops(body, 0, m);
+    emit_ops(op.regions[0], 0, m);
   }
-  loops_.pop_back();
+  branch_to(loop.next);
+  start(loop.next);
+  Value* goes_on = for_goes_on(id, now, true);
+  b_.CreateStore(b_.CreateAdd(now, scalar(op.operands[2])), i);
+  if (returned) goes_on = b_.CreateAnd(goes_on, any(left()));
+  b_.CreateCondBr(goes_on, head, loop.exit);
+}
+
+void Emitter::emit_divergent_for(ir::OpId id, Mask m, llvm::AllocaInst* i) {
+  const ir::Op& op = k_.op(id);
+  const Shape& shape = shapes_[id];
+  const ir::RegionId body = op.regions[0];
+  const bool scalars = shapes_[op.operands[0]].uniform() && shapes_[op.operands[1]].uniform() && shapes_[op.operands[2]].uniform();
+  Loop& loop = loops_.back();
+  llvm::AllocaInst *live = loop.live = variable(lanes_of(b_.getInt1Ty()), "live"), *running = loop.running = variable(lanes_of(b_.getInt1Ty()), "running");
+  Block *next = loop.next, *end = loop.exit;
+  const auto load = [&](llvm::AllocaInst* v) { return b_.CreateLoad(v->getAllocatedType(), v); };
+  const auto step = [&] { return shape.varying() ? vector(op.operands[2]) : scalar(op.operands[2]); };
+  const auto held = [&](Value* v) { return scalars || shape.varying() ? v : spread(id, v); };
+  Block* head = block("for");
+
+  // While all lanes are in it, a loop whose lanes lie side by side asks for its last lane only, and needs no masks.
+  const bool side_by_side = m.full() && shape.affine() && shape.exact && shapes_[op.operands[1]].uniform() && versions_ < kMostVersions &&
+                            structure_[id].size <= kMostTwice;
+  if (side_by_side) {
+    const bool leaves = structure_[id].returns || !structure_.leaves[id].empty();
+    const std::uint64_t reach = static_cast<std::uint64_t>(shape.column) * (geometry_.width - 1) + static_cast<std::uint64_t>(shape.row) * (kLanes / geometry_.width - 1);
+    Block *full = block("for.full"), *last_turn = block("for.not.full"), *begin = block("for.begin");
+    Value* last_lane_index = b_.CreateAdd(scalar(op.operands[0]), llvm::ConstantInt::get(i->getAllocatedType(), reach));
+    Value* hi = scalar(op.operands[1]);
+    b_.CreateCondBr(ir::is_signed(op.type) ? b_.CreateICmpSLT(last_lane_index, hi) : b_.CreateICmpULT(last_lane_index, hi), full, begin,
+                    llvm::MDBuilder(c_).createLikelyBranchWeights());
+    start(full);
+    Value* now = load(i);
+    define(id, now, m);
+    compiler_fence(id);
+    b_.CreateStore(all_lanes(), live);
+    b_.CreateStore(all_lanes(), running);
+    ++versions_;
+    emit_ops(body, 0, Mask{});
+    --versions_;
+    Value* one = llvm::ConstantInt::get(now->getType(), 1);
+    Value* beyond = b_.CreateSub(b_.CreateSub(hi, b_.CreateAdd(now, llvm::ConstantInt::get(now->getType(), reach))), one);
+    Value* all_go_on = b_.CreateICmpULT(b_.CreateSub(step(), one), beyond);
+    if (leaves) all_go_on = b_.CreateAnd(all_go_on, b_.CreateICmpEQ(bits(load(live)), b_.getInt32(~0u)));
+    b_.CreateStore(b_.CreateAdd(now, step()), i);
+    b_.CreateCondBr(all_go_on, full, last_turn);
+    start(last_turn);
+    Value* rest = for_goes_on(id, held(now), scalars);
+    if (leaves) rest = b_.CreateAnd(load(live), rest);
+    b_.CreateStore(rest, live);
+    b_.CreateCondBr(any(rest), head, end);
+    start(begin);
+  }
+
+  Value* begins = for_begins(id, scalars);
+  Value* first = scalars ? lanes(m) : b_.CreateAnd(lanes(m), begins);
+  b_.CreateStore(first, live);
+  b_.CreateCondBr(scalars ? begins : any(first), head, end);
+  start(head);
+  Value* now = load(i);
+  define(id, now, m);
+  compiler_fence(id);
+  Value* in = load(live);
+  b_.CreateStore(in, running);
+  emit_for_lanes(in, body, 0, m.full() && !side_by_side);
   branch_to(next);
   start(next);
-  Value* goes_on = for_goes_on(id, scalars || shape.varying() ? now : spread(id, now), scalars);
+  Value* goes_on = for_goes_on(id, held(now), scalars);
   b_.CreateStore(b_.CreateAdd(now, step()), i);
-  if (divergent) {
-    Value* live = b_.CreateLoad(loop.live->getAllocatedType(), loop.live);
-    if (!scalars) {
-      live = b_.CreateAnd(live, goes_on);
-      b_.CreateStore(live, loop.live);
-    }
-    goes_on = scalars ? b_.CreateAnd(goes_on, any(live)) : any(live);
-  } else if (returned) {
-    goes_on = b_.CreateAnd(goes_on, any(b_.CreateAnd(lanes(m), b_.CreateLoad(returned->getAllocatedType(), returned))));
+  Value* still = load(live);
+  if (!scalars) {
+    still = b_.CreateAnd(still, goes_on);
+    b_.CreateStore(still, live);
   }
-  b_.CreateCondBr(goes_on, head, end);
-  start(end);
+  b_.CreateCondBr(scalars ? b_.CreateAnd(goes_on, any(still)) : any(still), head, end);
 }
 
 void Emitter::emit_while(ir::OpId id, Mask m) {
@@ -273,11 +402,7 @@ void Emitter::emit_while(ir::OpId id, Mask m) {
   Loop loop{id, divergent};
   loop.exit = end;
   loop.next = next;
-  bool lost = false;
-  for (const ir::RegionId r : op.regions) {
-    ir::walk(k_, r, [&](ir::OpId below) { lost |= k_.op(below).code == Opcode::Return && !is_direct(below, ir::kNone); });
-  }
-  llvm::AllocaInst* returned = lost ? alive_ : nullptr;
+  llvm::AllocaInst* returned = returned_inside(condition) ? returned_inside(condition) : returned_inside(body);
   const auto left = [&](llvm::AllocaInst* var) { return b_.CreateLoad(var->getAllocatedType(), var); };
   llvm::AllocaInst* outer_yield = yield_;
   llvm::AllocaInst* yield = variable(divergent ? static_cast<llvm::Type*>(lanes_of(i1)) : i1, "condition");

@@ -102,9 +102,31 @@ Value* Emitter::lane_index(const Access& a) {
   return same ? b_.CreateAdd(each, splat(same)) : each;
 }
 
+// An index of which every active lane is known to be in range, but which may wrap at 2^32 on the way from the first lane to the last. A signed one that wraps is
+// negative behind it, and a 64-bit one out of any memory before it: such lanes are not active, and the others lie where base + lane says.
+bool Emitter::may_wrap(const Access& a, unsigned dimension) const {
+  const ir::ValueId v = a.op->operands[dimension];
+  const Shape& s = shapes_[v];
+  const ir::Type t = k_.op(v).type;
+  return !a.checked && s.affine() && !s.exact && s.row == 0 && !ir::is_signed(t) && ir::bit_width(t) < 64;
+}
+
+// The coordinate of the first lane of the first row, as a 64-bit number that the others follow upwards.
+Value* Emitter::row_index(const Access& a, unsigned dimension) {
+  const ir::ValueId v = a.op->operands[dimension];
+  Value* i = index64(v);
+  if (!may_wrap(a, dimension)) return i;
+  const std::uint64_t mask = ir::value_mask(k_.op(v).type), reach = static_cast<std::uint64_t>(shapes_[v].column) * (geometry_.width - 1);
+  return b_.CreateSelect(b_.CreateICmpUGT(i, b_.getInt64(mask - reach)), b_.CreateSub(i, b_.getInt64(mask + 1)), i);
+}
+
 Value* Emitter::row_pointer(const Access& a, unsigned row) {
   const Memory& m = memory_[a.op->index];
-  Value* sum = uniform_index(a);
+  Value* sum = nullptr;
+  for (unsigned d = 0; d < a.rank; ++d) {
+    Value* term = b_.CreateMul(row_index(a, d), m.pitch[d]);
+    sum = sum ? b_.CreateAdd(sum, term) : term;
+  }
   for (unsigned d = 0; row > 0 && d < a.rank; ++d) {
     const Shape& s = shapes_[a.op->operands[d]];
     if (s.uniform() || s.row == 0) continue;
@@ -130,8 +152,13 @@ Value* Emitter::rows_are_plain(const Access& a) {
     }
     const std::uint64_t reach = static_cast<std::uint64_t>(s.column) * (geometry_.width - 1) + static_cast<std::uint64_t>(s.row) * (kLanes / geometry_.width - 1);
     const ir::Type t = k_.op(v).type;
-    if (!s.exact) {
+    if (a.checked && !s.exact) {
       // base + reach must not pass the type's largest number. (64-bit bases near the top would need memory that no machine has, but they may be garbage.)
+      also(b_.CreateICmpULE(first, b_.getInt64(plain_max(t) - reach)));
+    } else if (may_wrap(a, d)) {
+      // In range are then only the lanes behind the wrap: row_index() counts from there.
+      also(b_.CreateICmpULE(length, b_.getInt64(ir::value_mask(t) + 1 - kLanes)));
+    } else if (!s.exact && s.row != 0) {
       also(b_.CreateICmpULE(first, b_.getInt64(plain_max(t) - reach)));
     }
     if (a.checked) {

@@ -81,9 +81,21 @@ Value* Emitter::last_lane(Mask m) {
   return b_.CreateSub(b_.getInt32(kLanes - 1), b_.CreateIntrinsic(llvm::Intrinsic::ctlz, {b_.getInt32Ty()}, {bits(m), b_.getFalse()}));
 }
 
-Value* Emitter::to_memory(Value* v, llvm::AllocaInst* into) {
-  b_.CreateStore(v, into);
-  return into;
+// In pieces of 32 bytes: CPUs do not forward a wider store to the loads of single lanes that follow.
+llvm::AllocaInst* Emitter::lanes_in_memory(Value* v) {
+  llvm::AllocaInst* array = variable(v->getType(), "lanes");
+  llvm::Type* lane = v->getType()->getScalarType();
+  const unsigned per_piece = 256 / static_cast<unsigned>(lane->getPrimitiveSizeInBits());
+  if (llvm::isa<llvm::Constant>(v) || per_piece >= kLanes || !level_.avx512) {
+    b_.CreateStore(v, array);
+    return array;
+  }
+  for (unsigned at = 0; at < kLanes; at += per_piece) {
+    std::vector<int> pick;
+    for (unsigned l = at; l < at + per_piece; ++l) pick.push_back(static_cast<int>(l));
+    b_.CreateAlignedStore(b_.CreateShuffleVector(v, pick), b_.CreateConstGEP1_32(lane, array, at), llvm::Align(32), true);  // else LLVM joins them
+  }
+  return array;
 }
 
 Value* Emitter::query(ir::OpId id) {

@@ -81,8 +81,7 @@ class Emitter {
   Value* last_lane(Mask m);
   Value* lane_numbers();      // <32 x i32> 0 ... 31
   Value* any(Value* lanes) { return b_.CreateICmpNE(bits(lanes), b_.getInt32(0)); }
-  // Loads a vector of lanes from an array of lanes and back; for indices known at run time only.
-  Value* to_memory(Value* vector_value, llvm::AllocaInst* into);
+  llvm::AllocaInst* lanes_in_memory(Value* vector_value);  // for access by a lane number known at run time only
 
   // --- control (emit_control.cpp) ------------------------------------------------------------------------------------------------
   struct Loop {
@@ -93,11 +92,17 @@ class Emitter {
   };
   void emit_ops(ir::RegionId region, std::size_t begin, Mask m);
   void emit_op(ir::OpId id, Mask m);
-  // The rest of a region for the given lanes: skipped when there are none, in a version of its own when they are all.
-  void emit_for_lanes(Value* lanes, ir::RegionId region, std::size_t begin, bool may_be_full);
+  // The rest of a region for the given lanes: skipped when there are none, in a version of its own when they are all. `certainly_all` is a cheaper test of that,
+  // which may miss it; code goes on at `after_all` when all went (null: where it goes on for the others).
+  void emit_for_lanes(Value* lanes, ir::RegionId region, std::size_t begin, bool may_be_full, Value* certainly_all = nullptr, Block* after_all = nullptr);
+  Value* certainly(ir::ValueId v, bool wanted);
+  bool is_early_return(ir::OpId id) const;
   void emit_if(ir::OpId id, Mask m);
   void emit_switch(ir::OpId id, Mask m);
   void emit_for(ir::OpId id, Mask m);
+  void emit_uniform_for(ir::OpId id, Mask m, llvm::AllocaInst* i);
+  void emit_divergent_for(ir::OpId id, Mask m, llvm::AllocaInst* i);
+  llvm::AllocaInst* returned_inside(ir::RegionId region) const;
   void emit_while(ir::OpId id, Mask m);
   void emit_leave(ir::OpId id, Mask m);
   void drop(llvm::AllocaInst* from, Mask m);
@@ -134,6 +139,8 @@ class Emitter {
   Value* index64_lanes(ir::ValueId v);
   Value* uniform_index(const Access& a);                           // element number, all coordinates' bases
   Value* lane_index(const Access& a);                              // <32 x i64>
+  bool may_wrap(const Access& a, unsigned dimension) const;
+  Value* row_index(const Access& a, unsigned dimension);
   Value* row_pointer(const Access& a, unsigned row);
   Value* rows_are_plain(const Access& a);                          // i1 or null: the fast way applies whatever the mask
   Value* inside_uniform(const Access& a);                          // i1

@@ -40,8 +40,12 @@ namespace {
 
 constexpr std::uint64_t kTop = ~std::uint64_t{0};
 
+constexpr unsigned kAllZero = 64;
+
 Shape uniform(std::uint64_t low = 0, std::uint64_t high = kTop) { return {.kind = Kind::Uniform, .low = low, .high = high}; }
 Shape varying(std::uint64_t low = 0, std::uint64_t high = kTop) { return {.kind = Kind::Varying, .low = low, .high = high}; }
+
+unsigned trailing_zeros(std::uint64_t v) { return v == 0 ? kAllZero : static_cast<unsigned>(std::countr_zero(v)); }
 
 bool fits_stride(std::int64_t s) { return s > -(std::int64_t{1} << 20) && s < (std::int64_t{1} << 20); }
 
@@ -170,6 +174,7 @@ class Analysis {
     all.low = 0;
     all.high = ir::is_integer(k_.slots[slot].type) ? ir::value_mask(k_.slots[slot].type) : kTop;
     all.exact = false;
+    all.zeros = 0;
     const Shape& old = out_.slot[slot];
     if (old.affine() && all.affine() && (old.column != all.column || old.row != all.row)) all = varying(all.low, all.high);
     raise(out_.slot[slot], all);
@@ -189,16 +194,21 @@ class Analysis {
     r.low = std::min(a.low, b.low);
     r.high = std::max(a.high, b.high);
     r.exact = a.exact && b.exact;
+    r.zeros = std::min(a.zeros, b.zeros);
     if (a.kind == b.kind && a.column == b.column && a.row == b.row) return r;
     return varying(r.low, r.high);
   }
 
-  Shape axis(Geometry::Axis a, std::uint64_t high, bool exact) const {
-    switch (a) {
-      case Geometry::Axis::Zero: return uniform(0, high);
+  // The thread index along an axis.
+  Shape thread(unsigned a) const {
+    const std::uint64_t high = g_.dim[a] - 1;
+    switch (g_.axis[a]) {
+      case Geometry::Axis::Zero:
       case Geometry::Axis::Uniform: return uniform(0, high);
-      case Geometry::Axis::Column: return {.kind = Kind::Affine, .column = 1, .row = 0, .exact = exact, .low = 0, .high = high};
-      case Geometry::Axis::Row: return {.kind = Kind::Affine, .column = 0, .row = 1, .exact = exact, .low = 0, .high = high};
+      // A warp begins at a multiple of 32 threads.
+      case Geometry::Axis::Column:
+        return {.kind = Kind::Affine, .column = 1, .row = 0, .exact = true, .low = 0, .high = high, .zeros = g_.width < kLanes ? kAllZero : trailing_zeros(kLanes)};
+      case Geometry::Axis::Row: return {.kind = Kind::Affine, .column = 0, .row = 1, .exact = true, .low = 0, .high = high, .zeros = trailing_zeros(kLanes / g_.width)};
       case Geometry::Axis::Irregular: return varying(0, high);
     }
     return varying();
@@ -208,14 +218,19 @@ class Analysis {
     const Type t = op.type;
     const std::uint64_t top = ir::value_mask(t);
     switch (op.code) {
-      case Opcode::Const: return uniform(op.imm, op.imm);
-      case Opcode::BlockDim: return uniform(g_.dim[op.attr], g_.dim[op.attr]);
+      case Opcode::Const: return constant(op.imm);
+      case Opcode::BlockDim: return constant(g_.dim[op.attr]);
       case Opcode::BlockId: return uniform(0, std::numeric_limits<std::int32_t>::max());
       case Opcode::GridDim: return uniform(0, std::numeric_limits<std::int32_t>::max());
-      case Opcode::ThreadId: return axis(g_.axis[op.attr], g_.dim[op.attr] - 1, true);
-      // The launch refuses a grid whose 32-bit global ids would wrap.
-      case Opcode::GlobalId: return axis(g_.axis[op.attr], ir::bit_width(t) == 32 ? top : (std::uint64_t{1} << 42), true);
-      case Opcode::LaneId: return {.kind = Kind::Affine, .column = 1, .row = g_.width == kLanes ? 0 : static_cast<std::int64_t>(g_.width), .exact = true, .low = 0, .high = kLanes - 1};
+      case Opcode::ThreadId: return thread(op.attr);
+      case Opcode::GlobalId: {
+        // The launch refuses a grid whose 32-bit global ids would wrap.
+        Shape r = thread(op.attr);
+        r.high = ir::bit_width(t) == 32 ? top : std::uint64_t{1} << 42;
+        r.zeros = std::min(r.zeros, trailing_zeros(g_.dim[op.attr]));
+        return r;
+      }
+      case Opcode::LaneId: return {.kind = Kind::Affine, .column = 1, .row = g_.width == kLanes ? 0 : static_cast<std::int64_t>(g_.width), .exact = true, .low = 0, .high = kLanes - 1, .zeros = kAllZero};
       case Opcode::WarpId: return uniform(0, g_.warps() - 1);
       case Opcode::Get: return out_.slot[op.index];
       case Opcode::Load: {
@@ -238,6 +253,7 @@ class Analysis {
         r.low = ranged ? lo.low : 0;
         r.high = ranged ? std::max(lo.low, hi.high - 1) : top;
         r.exact = lo.exact && r.column >= 0 && r.row >= 0;
+        r.zeros = std::min(lo.zeros, step.zeros);
         return r;
       }
       case Opcode::ShuffleIdx:
@@ -258,6 +274,24 @@ class Analysis {
       case ir::UniformityRule::Operands: return arithmetic(id, op);
       default: return varying();
     }
+  }
+
+  static Shape constant(std::uint64_t bits) {
+    Shape r = uniform(bits, bits);
+    r.zeros = trailing_zeros(bits);
+    return r;
+  }
+
+  // How far the last lane is from the base, or nothing where a lane lies below it.
+  std::uint64_t reach(const Shape& s) const {
+    if (s.uniform()) return 0;
+    if (s.column < 0 || s.row < 0) return kTop;
+    return static_cast<std::uint64_t>(s.column) * (g_.width - 1) + static_cast<std::uint64_t>(s.row) * (kLanes / g_.width - 1);
+  }
+  // The offsets of all lanes fit in the low bits that are zero in the base and that `bits` keeps.
+  bool offsets_stay_below(const Shape& s, unsigned bits) const {
+    const unsigned n = std::min(s.zeros, bits);
+    return reach(s) < (n >= 63 ? kTop : std::uint64_t{1} << n);
   }
 
   Shape arithmetic(ir::OpId, const ir::Op& op) {
@@ -287,6 +321,11 @@ class Analysis {
     switch (op.code) {
       case Opcode::Add:
         r.exact = no_wrap_ && exact_in(0) && exact_in(1);
+        // Offsets below the lowest bit that a uniform operand may have set never carry: base and offset are apart.
+        for (unsigned i = 0; i < 2; ++i) {
+          const Shape &u = in(i), &a = in(1 - i);
+          if (u.uniform() && a.exact && u.zeros < 64 && a.high < std::uint64_t{1} << u.zeros) r.exact = true;
+        }
         return strides(in(0).column + in(1).column, in(0).row + in(1).row);
       case Opcode::Sub:
         r.exact = no_wrap_ && exact_in(0) && exact_in(1);
@@ -306,6 +345,19 @@ class Analysis {
         if (!in(1).uniform() || in(1).low != in(1).high || in(1).low >= 20) return r;
         r.exact = no_wrap_ && exact_in(0);
         return strides(in(0).column << in(1).low, in(0).row << in(1).low);
+      // By a power of two, where the offsets of the lanes lie below it: like a division of the base.
+      case Opcode::Rem:
+      case Opcode::Div:
+      case Opcode::And:
+      case Opcode::Shr: {
+        const Shape &a = in(0), &c = in(1);
+        if (!c.uniform() || c.low != c.high || !a.affine() || !a.exact || a.high > plain_max(op.type)) return r;
+        const bool by_shift = op.code == Opcode::Shr, by_mask = op.code == Opcode::And;
+        const std::uint64_t divisor = by_shift ? (c.low < 63 ? std::uint64_t{1} << c.low : 0) : by_mask ? c.low + 1 : c.low;
+        if (!std::has_single_bit(divisor) || divisor > plain_max(op.type) || !offsets_stay_below(a, trailing_zeros(divisor))) return r;
+        r.exact = true;
+        return op.code == Opcode::Rem || by_mask ? strides(a.column, a.row) : strides(0, 0);
+      }
       case Opcode::Select:
         if (!in(0).uniform() || in(1).kind != in(2).kind) return r;
         if (in(1).column != in(2).column || in(1).row != in(2).row) return r;
@@ -330,6 +382,7 @@ class Analysis {
     no_wrap_ = false;
     const Type t = op.type;
     if (!ir::is_integer(t)) return r;
+    r.zeros = zeros(op);
     r.high = ir::value_mask(t);
     const std::uint64_t top = plain_max(t);
     const auto in = [&](unsigned i) -> const Shape& { return of(op.operands[i]); };
@@ -383,6 +436,26 @@ class Analysis {
       default: break;
     }
     return r;
+  }
+
+  unsigned zeros(const ir::Op& op) const {
+    const auto in = [&](unsigned i) { return of(op.operands[i]).zeros; };
+    const Shape& last = of(op.operands.back());
+    const bool known = last.uniform() && last.low == last.high;
+    switch (op.code) {
+      case Opcode::Add:
+      case Opcode::Sub:
+      case Opcode::Or:
+      case Opcode::Xor: return std::min(in(0), in(1));
+      case Opcode::And: return std::max(in(0), in(1));
+      case Opcode::Mul: return std::min(in(0) + in(1), kAllZero);
+      case Opcode::Neg: return in(0);
+      case Opcode::Shl: return known ? std::min<unsigned>(in(0) + static_cast<unsigned>(std::min<std::uint64_t>(last.low, 64)), kAllZero) : in(0);
+      case Opcode::Shr: return known && last.low < in(0) ? in(0) - static_cast<unsigned>(last.low) : 0;
+      case Opcode::Select: return std::min(in(1), in(2));
+      case Opcode::Cast: return ir::is_integer(k_.op(op.operands[0]).type) ? in(0) : 0;
+      default: return 0;
+    }
   }
 
   const ir::Kernel& k_;

@@ -32,6 +32,8 @@ struct Shape {
   bool exact = false;
   // Integers: bounds of the bit pattern read as unsigned, over the active lanes; `low` also holds for the base.
   std::uint64_t low = 0, high = ~std::uint64_t{0};
+  // Integers: so many low bits of the value (of an affine one: of the base) are zero.
+  unsigned zeros = 0;
 
   bool uniform() const { return kind == Kind::Uniform; }
   bool affine() const { return kind == Kind::Affine; }
