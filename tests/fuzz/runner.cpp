@@ -10,6 +10,7 @@
 #include "kiln/ir/verify.h"
 #include "kiln/runtime/compiler.h"
 #include "src/object_loader.h"
+#include "support/ptx_machine.h"
 #include "support/ptxas.h"
 
 
@@ -30,7 +31,11 @@ constexpr std::uint8_t kCanary = 0xA5;
 
 }  // namespace
 
-Outputs run_interpreter(const ir::Prepared& kernel, const Case& c) {
+namespace {
+
+// Runs `how` on a fresh copy of the case's buffers.
+template <class Run>
+Outputs run_on_copy(const Case& c, Run&& how) {
   Outputs out;
   for (const ArgData& a : c.args)
     if (a.is_buffer) out.buffers.push_back(a.data.bytes);
@@ -48,10 +53,20 @@ Outputs run_interpreter(const ir::Prepared& kernel, const Case& c) {
     }
     launch.args.push_back(std::move(arg));
   }
-  const interp::Outcome outcome = interp::run(kernel, launch);
+  const interp::Outcome outcome = how(launch);
   out.fault = outcome.fault;
   out.misuse = outcome.misuse;
   return out;
+}
+
+}  // namespace
+
+Outputs run_interpreter(const ir::Prepared& kernel, const Case& c) {
+  return run_on_copy(c, [&](const interp::Launch& launch) { return interp::run(kernel, launch); });
+}
+
+Outputs run_ptx(const std::string& ptx, const ir::Prepared& kernel, const Case& c, std::uint64_t seed) {
+  return run_on_copy(c, [&](const interp::Launch& launch) { return test::run_ptx(ptx, kernel, launch, seed); });
 }
 
 Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& arch, bool aligned) {
@@ -196,6 +211,9 @@ std::optional<std::string> check_mode(const Case& c, const CheckOptions& options
       o.block_multiple_of_32 = c.block[0] * c.block[1] * c.block[2] % 32 == 0;
       if (c.kernel.has_block_size()) o.block = c.block;
       const CompiledCode code = codegen.compiler->compile(prepared, o);
+      const Outputs got = run_ptx(code.code, prepared, c, c.kernel.ops.size());
+      if (!got.misuse.empty()) return mode + ", executing PTX for " + arch + ": " + got.misuse.front();
+      if (auto d = difference(c, expected, got)) return mode + ", interpreter against PTX for " + arch + ": " + *d;
       if (test::no_ptxas()) continue;
       const test::Assembled assembled = test::assemble_ptx(code.code, arch);
       if (!assembled.ok) return mode + ", " + arch + ": ptxas refuses: " + assembled.messages.substr(0, 400);

@@ -17,6 +17,8 @@ struct Outputs {
 };
 
 Outputs run_interpreter(const ir::Prepared& kernel, const Case& c);
+// Executes PTX made from `kernel`; `seed` varies the order of the threads.
+Outputs run_ptx(const std::string& ptx, const ir::Prepared& kernel, const Case& c, std::uint64_t seed);
 // Compiles for `arch` and runs all blocks on this thread. `aligned` promises 16-byte aligned buffers; otherwise they are laid one element off.
 Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& arch, bool aligned);
 
@@ -29,7 +31,7 @@ std::optional<std::string> difference(const Case& c, const Outputs& a, const Out
 struct CheckOptions {
   std::vector<std::string> levels;  // host levels to run
   bool unchecked = true;            // run the unchecked program too (never for a case that may fault)
-  bool ptx = false;                 // also make PTX for sm_75 and sm_90 (and assemble it where ptxas is)
+  bool ptx = false;                 // also execute the PTX for sm_75 and sm_90 (and assemble it where ptxas is)
 };
 // Everything that must hold for a case; the first thing that does not, as text. Never throws for a wrong kernel: that is a finding too.
 std::optional<std::string> check(const Case& c, const CheckOptions& options);
