@@ -280,7 +280,9 @@ Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& requ
   if (request.variant == nullptr) return invalid("NoKernel", "the launch names no kernel");
   const LaunchPlan& plan = programs_.plan(*request.variant, request.mode);
   bool nothing_to_do = false;
-  if (auto ok = validate(plan, request, nothing_to_do); !ok.has_value() || nothing_to_do) return ok;
+  if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return ok;
+  if (auto error = validate(plan, request, nothing_to_do)) return refused_launch(plan, request, std::move(*error));
+  if (nothing_to_do) return {};
   if (plan.error) return failed_launch(plan, request, *plan.error);
   bool aligned16 = true;
   for (const LaunchArg& arg : request.args) {
@@ -291,8 +293,8 @@ Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& requ
   return enqueue(stream, plan, **program, request);
 }
 
-// Everything that can be refused before anything is touched.
-Result<void> LocalServer::validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const {
+// The arguments fit the signature and are memory of this device.
+Result<void> LocalServer::validate_arguments_of(const LaunchPlan& plan, const LaunchRequest& request) const {
   if (auto error = validate_arguments(plan.facts, request.args)) return *error;
   for (std::size_t i = 0; i < request.args.size(); ++i) {
     if (!request.args[i].is_buffer) continue;
@@ -303,16 +305,20 @@ Result<void> LocalServer::validate(const LaunchPlan& plan, const LaunchRequest& 
     if (!fine)
       return usable(binding, ("argument " + std::to_string(i) + " ('" + plan.facts.params[i].name + "')").c_str(), plan.facts.kernel);
   }
-  if (auto error = validate_config(plan.facts, request.config, properties())) return *error;
+  return {};
+}
+
+// What else can be refused before anything is touched.
+std::optional<Error> LocalServer::validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const {
+  if (auto error = validate_config(plan.facts, request.config, properties())) return error;
   const Dim3& grid = request.config.grid;
   nothing_to_do = grid.x == 0 || grid.y == 0 || grid.z == 0;
-  if (nothing_to_do) return {};
+  if (nothing_to_do) return std::nullopt;
   if (!plan.error) {
-    if (auto error = validate_extents(plan.facts, request.args)) return *error;
-    if (auto error = plan.requirements.check(request.config, request.args)) return *error;
+    if (auto error = validate_extents(plan.facts, request.args)) return error;
+    if (auto error = plan.requirements.check(request.config, request.args)) return error;
   }
-  if (auto error = validate_aliasing(plan.facts, request.args)) return *error;
-  return {};
+  return validate_aliasing(plan.facts, request.args);
 }
 
 // The buffers as declared. Under the enqueue lock.
@@ -332,6 +338,23 @@ Error LocalServer::failed_launch(const LaunchPlan& plan, const LaunchRequest& re
   const std::lock_guard lock(enqueue_);
   collect_uses(plan, request);
   io_sets(uses_, {}, sets_);
+  return ExecuteScope::failed_writing(store_, sets_.writes, std::move(error), &failure_count_);
+}
+
+// Nothing ran and nothing is lost: what the launch was to read, an InOut among it, keeps what it had, and the right launch works. A declared Out,
+// which it was to write whole, has nothing anybody may read until then, unless its bytes are another argument's, too.
+Error LocalServer::refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error) {
+  const std::lock_guard lock(enqueue_);
+  collect_uses(plan, request);
+  const auto shared = [&](const BufferUse& out) {
+    return std::any_of(uses_.begin(), uses_.end(), [&](const BufferUse& other) {
+      return &other != &out && other.where.memory == out.where.memory && other.where.range.begin < out.where.range.end &&
+             out.where.range.begin < other.where.range.end;
+    });
+  };
+  sets_.clear();
+  for (const BufferUse& use : uses_)
+    if (use.declared == ir::Access::Out && !use.strided && !use.where.empty() && !shared(use)) sets_.writes.push_back(use.where);
   return ExecuteScope::failed_writing(store_, sets_.writes, std::move(error), &failure_count_);
 }
 

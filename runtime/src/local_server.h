@@ -54,7 +54,9 @@ class LocalServer final : public Server {
   };
 
   Result<void> usable(const Binding& binding, const char* what, const std::string& kernel = {}) const;
-  Result<void> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
+  Result<void> validate_arguments_of(const LaunchPlan& plan, const LaunchRequest& request) const;
+  std::optional<Error> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
+  Error refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Result<void> enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request);
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);

@@ -157,7 +157,7 @@ Error Requirements::violated(const Relation& relation, const std::uint64_t* valu
   data.rule = "SizeRequirementViolated";
   data.kernel = kernel_;
   data.place = relation.place;
-  data.message = "the kernel requires " + relation.text + ", which does not hold";
+  data.message = "a requirement of the kernel does not hold (" + relation.text + ")";
   if (const char* sign = relation_sign(step->code)) {
     const std::uint64_t left = values[step->operands[0]], right = values[step->operands[1]];
     data.message += ": " + text(step->operand_type, left) + " " + sign + " " + text(step->operand_type, right) + " is false";

@@ -226,3 +226,59 @@ TEST_CASE("a requirement that does not hold is refused with both sides, before a
   CHECK(result.error().text().find("10 >= 11 is false") != std::string::npos);
   CHECK(y.read().value() == std::vector<f32>(11, 2));
 }
+
+TEST_CASE("a refused launch leaves an InOut as it was and an Out unreadable until a launch writes it") {
+  const Client client = Client::open("cpu").value();
+  const Stream stream = client.default_stream();
+  const Variant variant(ir::parse_kernel("kir 1\nkernel \"fill\" {\nbuffer x : u32[*] in\nbuffer o : u32[*] out\nbuffer io : u32[*] inout\nbody {\n"
+                                         "%i = global_id.x\n%n = size o\n%nx = size x\n%ok = ge %nx, %n\nrequire %ok, \"sizes\"\n%in = lt %i, %n\n"
+                                         "if %in {\n%v = load x[%i]\nstore o[%i], %v\nstore io[%i], %v\n}\n}\n}\n"));
+  Buffer<u32> x = Buffer<u32>::from_host(client, std::vector<u32>(8, 5)).value();
+  Buffer<u32> shorter = Buffer<u32>::from_host(client, std::vector<u32>(7, 5)).value();
+  Buffer<u32> o = Buffer<u32>::uninitialised(client, 8).value();
+  Buffer<u32> io = Buffer<u32>::from_host(client, std::vector<u32>(8, 1)).value();
+  struct Row {
+    const char* rule;
+    LaunchConfig config;
+    LaunchArg first;
+  };
+  const Row rows[] = {{"SizeRequirementViolated", {{1}, {32}}, shorter.arg()}, {"DeviceThreadsPerBlockExceeded", {{1}, {1024, 2}}, x.arg()}, {"ZeroDimension", {{1}, {0}}, x.arg()}};
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.rule));
+    const LaunchArg bad[] = {row.first, o.arg(), io.arg()};
+    const auto refused = launch(stream, {&variant, row.config, bad});
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().rule() == row.rule);
+    const auto read = o.read();
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().text().find(refused.error().data().message) != std::string::npos);
+    CHECK(io.read().value() == std::vector<u32>(8, 1));
+    const LaunchArg good[] = {x.arg(), o.arg(), io.arg()};
+    REQUIRE(launch(stream, {&variant, LaunchConfig{{1}, {32}}, good}).has_value());
+    CHECK(o.read().value() == std::vector<u32>(8, 5));
+    REQUIRE(io.write(std::vector<u32>(8, 1)).has_value());
+  }
+  // Bytes that are an input, too, are nobody's to claim.
+  const LaunchArg aliased[] = {x.arg(), x.arg(), io.arg()};
+  CHECK(launch(stream, {&variant, LaunchConfig{{1}, {32}}, aliased}).error().rule() == "AliasingArguments");
+  CHECK(x.read().value() == std::vector<u32>(8, 5));
+}
+
+TEST_CASE("in_place allows the same bytes and refuses shifted ones") {
+  const Client client = Client::open("cpu").value();
+  const Stream stream = client.default_stream();
+  const Variant variant(ir::parse_kernel("kir 1\nkernel \"inc\" {\nbuffer y : u32[*] out\nbuffer x : u32[*] in\nin_place y, x\nbody {\n"
+                                         "%i = global_id.x\n%n = size y\n%in = lt %i, %n\nif %in {\n%v = load x[%i]\n%one = const 1 : u32\n%w = add %v, %one\nstore y[%i], %w\n}\n}\n}\n"));
+  Buffer<u32> b = Buffer<u32>::from_host(client, std::vector<u32>(64, 1)).value();
+  Buffer<u32> lo = b.slice(0, 32), shifted = b.slice(1, 32), hi = b.slice(32, 32);
+  const LaunchArg overlapping[] = {shifted.arg(), lo.arg()}, same[] = {lo.arg(), lo.arg()}, apart[] = {hi.arg(), lo.arg()};
+  const auto refused = launch(stream, {&variant, LaunchConfig{{1}, {32}}, overlapping});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().rule() == "AliasingArguments");
+  CHECK(b.read().value() == std::vector<u32>(64, 1));
+  CHECK(launch(stream, {&variant, LaunchConfig{{1}, {32}}, same}).has_value());
+  CHECK(launch(stream, {&variant, LaunchConfig{{1}, {32}}, apart}).has_value());
+  std::vector<u32> expected(32, 2);
+  expected.resize(64, 3);
+  CHECK(b.read().value() == expected);
+}
