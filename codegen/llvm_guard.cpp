@@ -1,5 +1,9 @@
 #include "llvm_guard.h"
 
+#include <exception>
+
+#include "big_stack.h"
+
 #include <llvm/IR/DiagnosticHandler.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
@@ -70,7 +74,9 @@ void initialise_llvm() {
   });
 }
 
-void guarded(const std::string& kernel, const std::function<void(llvm::LLVMContext&)>& work) {
+namespace {
+
+void guarded_here(const std::string& kernel, const std::function<void(llvm::LLVMContext&)>& work) {
   initialise_llvm();
   std::string errors;
   try {
@@ -80,6 +86,19 @@ void guarded(const std::string& kernel, const std::function<void(llvm::LLVMConte
     work(context);
   } catch (const FatalError& fatal) { throw CompileError(blame(kernel, fatal.reason), false); }
   if (!errors.empty()) throw CompileError(blame(kernel, errors), false);
+}
+
+}  // namespace
+
+// On a stack of its own: LLVM recurses with the nesting of loops, and a caller's stack may be small.
+void guarded(const std::string& kernel, const std::function<void(llvm::LLVMContext&)>& work) {
+  std::exception_ptr thrown;
+  on_big_stack([&] {
+    try {
+      guarded_here(kernel, work);
+    } catch (...) { thrown = std::current_exception(); }
+  });
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace kiln::codegen

@@ -26,6 +26,7 @@ struct Plan {
 
 // What is asked for, as a whole: nothing asked for may stay without a file.
 Plan make_plan(const Options& options) {
+  if (options.out_dir.empty()) usage("--output names no folder");
   Plan plan;
   for (const std::string& kind : options.emit) {
     if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) usage(unknown("kind of --emit", kind, kKinds));
@@ -70,7 +71,7 @@ void emit_kernel(const Variant& variant, const Plan& plan, Mode mode, const std:
     if (object) add("object", ".o", code.code);
   }
   if (plan.has("kir")) files.push_back({symbol + ".kir", ir::print(std::vector<ir::Kernel>{variant.recorded()})});
-  if (plan.has("json")) files.push_back({symbol + ".json", manifest(variant, kernel, targets).dump(2) + "\n"});
+  if (plan.has("json")) files.push_back({symbol + ".json", manifest(variant, kernel, targets).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
 }
 
 }  // namespace

@@ -158,8 +158,13 @@ int run(int argc, char** argv) {
     return report(kUsage, json, complaint(app, error));
   }
   try {
-    for (const Command& command : commands)
-      if (command.app->parsed()) return command.run(options);
+    for (const Command& command : commands) {
+      if (!command.app->parsed()) continue;
+      const int exit_code = command.run(options);
+      // What did not reach the reader was not done.
+      if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return report(kFailed, false, "the output could not be written to the standard output");
+      return exit_code;
+    }
   } catch (const Failed& e) { return report(e.exit_code(), options.json, e.what()); } catch (const Exception& e) {
     return report(kFailed, options.json, one_line(e.error()));
   } catch (const ir::IrError& e) {

@@ -186,7 +186,10 @@ std::vector<Kernel> Parser::file() {
   std::vector<Kernel> kernels;
   while (token_.kind != Kind::End) {
     if (token_.kind != Kind::Word || token_.text != "kernel" || !token_.first_on_line) expected("'kernel'");
+    const Token at = token_;
     kernels.push_back(kernel());
+    for (std::size_t i = 0; i + 1 < kernels.size(); ++i)
+      if (kernels[i].name == kernels.back().name) fail(at, "there is a kernel '" + kernels.back().name + "' in this text already; names are unique");
   }
   return kernels;
 }

@@ -1,7 +1,6 @@
 #include "src/programs.h"
 
 #include "kiln/ir/text.h"
-#include "src/big_stack.h"
 #include "src/program_key.h"
 
 namespace kiln::rt {
@@ -85,7 +84,7 @@ std::shared_ptr<const Programs::Outcome> Programs::compiled(const ir::Prepared& 
   if (first) {
     lock.unlock();
     try {
-      on_big_stack([&] { own->outcome = compile(prepared, plan, key.options); });
+      own->outcome = compile(prepared, plan, key.options);
     } catch (...) {
       lock.lock();
       own->landed = true;

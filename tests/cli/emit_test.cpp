@@ -213,3 +213,33 @@ TEST_CASE("ptxas, where there is one, assembles what emit writes") {
             .starts_with("\x7f"
                          "ELF"));
 }
+
+TEST_CASE("loops nested deep compile: a legal kernel never runs out of the caller's stack") {
+  TempFolder folder;
+  std::string text = "kir 1\nkernel \"deep\" {\nbuffer y : u32[*] inout\nslot n : u32\nbody {\n%z = const 0 : u32\n%three = const 3 : u32\n";
+  constexpr int kDepth = 76;
+  for (int i = 0; i < kDepth; ++i)
+    text += "while {\n%g" + std::to_string(i) + " = get n\n%c" + std::to_string(i) + " = lt %g" + std::to_string(i) + ", %three\nyield %c" +
+            std::to_string(i) + "\n} do {\n";
+  text += "set n, %three\nstore y[%z], %three\n";
+  for (int i = 0; i < kDepth; ++i) text += "}\n";
+  const std::string source = folder.write("deep.kir", text + "}\n}\n");
+  const auto result = kiln_program({"emit", source, "--arch", "x86-64-v3", "--emit", "object", "--block", "32", "-o", folder.file("o")});
+  CAPTURE(result.err);
+  CHECK(result.status == 0);
+}
+
+TEST_CASE("an empty output folder, two kernels of one name and an output that cannot be written are errors") {
+  TempFolder folder;
+  const auto nowhere = kiln_program({"emit", kSaxpy, "--arch", "sm_80", "--emit", "ptx", "-o", ""});
+  CHECK(nowhere.status == 2);
+  CHECK(nowhere.err.find("--output") != std::string::npos);
+  const std::string source = folder.write("twice.kir", "kir 1\n" + kernel_named("same") + kernel_named("same"));
+  const auto twice = kiln_program({"emit", source, "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("o")});
+  CHECK(twice.status == 1);
+  CHECK(twice.err.find("'same'") != std::string::npos);
+  CHECK(kiln_program({"list", source}).status == 1);
+  // A name that is no UTF-8 is told as well as JSON can.
+  const std::string odd = folder.write("odd.kir", "kir 1\n" + kernel_named("odd\xff"));
+  CHECK(kiln_program({"emit", odd, "--arch", "sm_80", "--emit", "ptx,json", "-o", folder.file("odd")}).status == 0);
+}

@@ -146,3 +146,18 @@ TEST_CASE("large buffers are moved whole, by several threads at a time") {
   REQUIRE(rt::fill_zero(stream, from.binding()).has_value());
   CHECK(from.read().value() == std::vector<u32>(host.size(), 0));
 }
+
+TEST_CASE("a buffer, a stream and a client that were moved from can still be used") {
+  Client client = Client::open("cpu").value();
+  Stream stream = client.stream();
+  Buffer<u32> a = Buffer<u32>::from_host(client, {1, 2, 3}).value();
+  Buffer<u32> b = std::move(a);
+  Stream s = std::move(stream);
+  Client c = std::move(client);
+  CHECK(b.read(s).value() == std::vector<u32>{1, 2, 3});
+  CHECK(a.read().value() == std::vector<u32>{1, 2, 3});
+  CHECK(a.slice(1, 1).read(stream).value() == std::vector<u32>{2});
+  CHECK(stream.sync().has_value());
+  CHECK(client.sync().has_value());
+  CHECK(c == client);
+}

@@ -56,8 +56,10 @@ class StridedView {
       stride *= extents_[d];
     }
   }
-  // The same elements with two dimensions exchanged.
+  // The same elements with two dimensions exchanged. Throws kiln::Exception where there is no such dimension.
   StridedView transposed(unsigned a = 0, unsigned b = 1) const {
+    if (a >= R || b >= R)
+      throw Exception(Error(ErrorCode::Validation, "transposed(" + std::to_string(a) + ", " + std::to_string(b) + ") of a view of rank " + std::to_string(R)));
     StridedView view = *this;
     std::swap(view.extents_[a], view.extents_[b]);
     std::swap(view.strides_[a], view.strides_[b]);

@@ -22,6 +22,10 @@ class Buffer {
   using value_type = T;
   using Extents = std::array<std::uint64_t, R>;
 
+  // Moving copies: a buffer that was moved from is still one, so that no use of it can crash.
+  Buffer(const Buffer&) = default;
+  Buffer& operator=(const Buffer&) = default;
+
   // On the default client. Throws kiln::Exception. O(bytes).
   explicit Buffer(const std::vector<T>& host) requires(R == 1) : Buffer(from_host(Client::default_client(), host).value()) {}
   Buffer(const std::vector<T>& host, Extents extents) : Buffer(from_host(Client::default_client(), host, extents).value()) {}

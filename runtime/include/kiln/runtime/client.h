@@ -36,7 +36,11 @@ class Client {
   // KILN_DEVICE, else the first usable GPU, else the CPU. Throws kiln::Exception when KILN_DEVICE names nothing usable. Same client each time.
   static Client default_client();
 
+  // Precondition: not null.
   explicit Client(std::shared_ptr<Server> server) : server_(std::move(server)) {}
+  // Moving copies: a client that was moved from is still one.
+  Client(const Client&) = default;
+  Client& operator=(const Client&) = default;
   const DeviceProperties& properties() const;
   Stream stream() const;          // a new stream
   Stream default_stream() const;  // the calling thread's default stream

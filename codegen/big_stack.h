@@ -2,9 +2,9 @@
 #pragma once
 #include <functional>
 
-namespace kiln::rt {
+namespace kiln::codegen {
 
 // Returns when `f` has. `f` must not throw. Where no thread can be made, runs it on this one.
 void on_big_stack(const std::function<void()>& f);
 
-}  // namespace kiln::rt
+}  // namespace kiln::codegen

@@ -1,10 +1,10 @@
-#include "src/big_stack.h"
+#include "big_stack.h"
 
 #include <pthread.h>
 
 #include <cstddef>
 
-namespace kiln::rt {
+namespace kiln::codegen {
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{64} << 20;  // address space; committed only as far as used
@@ -30,4 +30,4 @@ void on_big_stack(const std::function<void()>& f) {
   pthread_join(thread, nullptr);
 }
 
-}  // namespace kiln::rt
+}  // namespace kiln::codegen
