@@ -35,6 +35,8 @@ NoMemory::NoMemory() { refused = true; }
 NoMemory::~NoMemory() { refused = false; }
 }  // namespace kiln::test
 
+// Not under a sanitizer, which has operators of its own and pairs them across libraries: nothing is counted there (allocations_counted()).
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // Weak: where a sanitizer links its own statically, that one is used.
 #define KILN_WEAK __attribute__((weak))
 
@@ -50,3 +52,4 @@ KILN_WEAK void operator delete(void* p, std::align_val_t) noexcept { std::free(p
 KILN_WEAK void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
 KILN_WEAK void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 KILN_WEAK void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+#endif
