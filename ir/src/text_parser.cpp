@@ -4,7 +4,9 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <type_traits>
 
 #include "kiln/ir/text.h"
 #include "text_names.h"
@@ -34,7 +36,13 @@ bool read_unsigned(std::string_view s, std::uint64_t& v) {
 template <class T>
 bool read_float(std::string_view s, T& v) {
   const auto r = std::from_chars(s.data(), s.data() + s.size(), v);
-  return r.ec == std::errc{} && r.ptr == s.data() + s.size();
+  if (r.ptr != s.data() + s.size()) return false;
+  if (r.ec != std::errc::result_out_of_range) return r.ec == std::errc{};
+  // Too large, which is refused, or too small, which rounds.
+  const std::string text(s);
+  if constexpr (std::is_same_v<T, float>) v = std::strtof(text.c_str(), nullptr);
+  else v = std::strtod(text.c_str(), nullptr);
+  return !std::isinf(v);
 }
 
 }  // namespace
@@ -173,7 +181,24 @@ Loc Parser::file_and_line() {
   return {static_cast<std::uint32_t>(file), static_cast<std::uint32_t>(unsigned_number(kNone, "a line number"))};
 }
 
-Loc Parser::place() { return accept("@") ? file_and_line() : Loc{}; }
+Loc Parser::place(const Token& statement) { return accept("@") ? file_and_line() : own_place(statement); }
+
+// A line of this text, whose file gets its number when all others are declared.
+Loc Parser::own_place(const Token& statement) const { return own_.empty() ? Loc{} : Loc{kNone, statement.line}; }
+
+void Parser::name_own_places() {
+  const auto file = static_cast<std::uint32_t>(k_.files.size());
+  bool any = false;
+  const auto name = [&](Loc& loc) {
+    if (loc.file != kNone || loc.line == 0) return;
+    loc.file = file;
+    any = true;
+  };
+  name(k_.loc);
+  for (Mem& mem : k_.mems) name(mem.loc);
+  for (Op& op : k_.ops) name(op.loc);
+  if (any) k_.files.emplace_back(own_);
+}
 
 // --- declarations -------------------------------------------------------------------------------------------------------
 
@@ -189,7 +214,8 @@ std::vector<Kernel> Parser::file() {
     const Token at = token_;
     kernels.push_back(kernel());
     for (std::size_t i = 0; i + 1 < kernels.size(); ++i)
-      if (kernels[i].name == kernels.back().name) fail(at, "there is a kernel '" + kernels.back().name + "' in this text already; names are unique");
+      if (kernels[i].name == kernels.back().name)
+        fail(at, "there is a kernel '" + kernels.back().name + "' in this text already; names are unique");
   }
   return kernels;
 }
@@ -200,6 +226,7 @@ Kernel Parser::kernel() {
   values_.clear();
   advance();
   const Token name_token = token_;
+  k_.loc = own_place(name_token);
   k_.name = string();
   if (k_.name.empty()) fail(name_token, "a kernel needs a name");
   in_kernel_ = true;
@@ -219,6 +246,7 @@ Kernel Parser::kernel() {
   if (!at_block_end()) expected("'}' after the body");
   advance();
   in_kernel_ = false;
+  name_own_places();
   compact(k_);
   return std::move(k_);
 }
@@ -228,8 +256,8 @@ void Parser::declaration(const Token& word) {
   if (w == "file") {
     k_.files.push_back(string());
   } else if (w == "loc") {
-    k_.loc = place();
-    if (k_.loc == Loc{}) expected("'@FILE:LINE'");
+    if (!accept("@")) expected("'@FILE:LINE'");
+    k_.loc = file_and_line();
   } else if (w == "options") {
     while (!token_.first_on_line && token_.kind == Kind::Word) {
       const Token option = token_;
@@ -247,8 +275,11 @@ void Parser::declaration(const Token& word) {
       if (axis > 0) expect(",");
       k_.block_size[axis] = static_cast<std::uint32_t>(unsigned_number(kNone, "a block size"));
     }
+    if (k_.block_size[0] == 0 && k_.block_size[1] == 0 && k_.block_size[2] == 0)
+      fail(word, "a block has threads, so block_size is not 0; leave it out where it is not declared");
   } else if (w == "max_threads") {
     k_.max_threads = static_cast<std::uint32_t>(unsigned_number(kNone, "a number of threads"));
+    if (k_.max_threads == 0) fail(word, "a block has threads, so max_threads is not 0; leave it out where it is not declared");
   } else if (w == "in_place") {
     const std::uint32_t first = param_label();
     expect(",");
@@ -306,7 +337,7 @@ void Parser::memory(const Token& word) {
     m.access = t.text == "in" ? Access::In : t.text == "out" ? Access::Out : Access::InOut;
     m.strided = accept("strided");
   }
-  m.loc = place();
+  m.loc = place(word);
   if (is_param) k_.params.push_back({.name = m.name, .is_buffer = true, .mem = number});
   k_.mems.push_back(std::move(m));
 }
@@ -351,10 +382,10 @@ std::uint32_t Parser::slot_label() { return label(LabelKind::Slot, "a slot").slo
 
 namespace kiln::ir {
 
-std::vector<Kernel> parse(std::string_view text) {
+std::vector<Kernel> parse(std::string_view text, std::string_view own_name) {
   if (text.size() > text::kMaxBytes)
     throw IrError({{"", "", "the text has " + std::to_string(text.size()) + " bytes; at most 64 MiB are read"}});
-  return text::Parser(text).file();
+  return text::Parser(text, own_name).file();
 }
 
 Kernel parse_kernel(std::string_view text) {

@@ -13,7 +13,8 @@ namespace kiln::ir::text {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : lexer_(text) { advance(); }
+  // What has no place gets its own line, in a file of the name `own`; empty: it stays without one.
+  explicit Parser(std::string_view text, std::string_view own = {}) : lexer_(text), own_(own) { advance(); }
   std::vector<Kernel> file();
 
  private:
@@ -38,7 +39,9 @@ class Parser {
   std::uint64_t unsigned_number(std::uint64_t max, const std::string& what);
   std::uint64_t literal(Type type);
   Type type();
-  Loc place();  // "@file:line", or unknown where there is none
+  Loc place(const Token& statement);  // "@file:line", or where there is none what own_place gives
+  Loc own_place(const Token& statement) const;
+  void name_own_places();
   Loc file_and_line();
 
   // --- declarations (text_parser.cpp) ---
@@ -58,7 +61,7 @@ class Parser {
   void count(const Token& at);
   void operation(RegionId region, unsigned depth);
   void for_loop(RegionId region, const Token& at, unsigned depth);
-  void with_regions(Op op, RegionId region, unsigned depth);
+  void with_regions(Op op, RegionId region, const Token& at, unsigned depth);
   void switch_regions(OpId id, unsigned depth);
   void simple(Op& op, const Token& mnemonic);
   void query(Op& op);
@@ -71,6 +74,7 @@ class Parser {
   Type operand_type(const Op& op, std::size_t i) const;
 
   Lexer lexer_;
+  std::string_view own_;
   Token token_;
   Kernel k_;
   bool in_kernel_ = false;

@@ -87,9 +87,9 @@ void Parser::operation(RegionId region, unsigned depth) {
   Op op;
   op.code = *code;
   if (form == Form::For) return for_loop(region, mnemonic, depth);
-  if (form == Form::If || form == Form::While || form == Form::Switch) return with_regions(std::move(op), region, depth);
+  if (form == Form::If || form == Form::While || form == Form::Switch) return with_regions(std::move(op), region, mnemonic, depth);
   simple(op, mnemonic);
-  op.loc = place();
+  op.loc = place(start);
   const OpId id = append(std::move(op), region);
   if (named) define(result, id);
 }
@@ -101,17 +101,17 @@ void Parser::for_loop(RegionId region, const Token& at, unsigned depth) {
   expect("=");
   values(op, 3);
   result_type(op, at);
-  op.loc = place();
+  op.loc = place(at);
   const OpId id = append(std::move(op), region);
   define(variable, id);
   const RegionId body = new_block(depth);
   k_.ops[id].regions.push_back(body);
 }
 
-void Parser::with_regions(Op op, RegionId region, unsigned depth) {
+void Parser::with_regions(Op op, RegionId region, const Token& at, unsigned depth) {
   const Opcode code = op.code;
   if (code != Opcode::While) values(op, 1);
-  op.loc = place();
+  op.loc = place(at);
   const OpId id = append(std::move(op), region);
   if (code == Opcode::Switch) return switch_regions(id, depth);
   const RegionId first = new_block(depth);

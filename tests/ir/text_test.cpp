@@ -204,6 +204,8 @@ TEST_CASE("constants may be written as people write them") {
       {"-inf : f64", Type::F64, 0xfff0000000000000},
       {"nan : f32", Type::F32, 0x7fc00000},
       {"1e+20 : f32", Type::F32, 0x60ad78ec},
+      {"-1e-46 : f32", Type::F32, 0x80000000},
+      {"1e-999 : f64", Type::F64, 0},
       {"0xFF : u8", Type::U8, 0xff},
       {"-1 : i8", Type::I8, 0xff},
       {"-128 : i8", Type::I8, 0x80},
@@ -235,6 +237,39 @@ TEST_CASE("locations can be left out, and the same program then has the same tex
   k.files.push_back("never used");
   Builder(k).new_region();
   CHECK(print(k) == print(make("a", 1)));
+}
+
+TEST_CASE("what has no place gets its line of the text, where the text has a name") {
+  const char* text = R"(kir 1
+kernel "k" {
+  shared s : u32[4]
+  file "a.cpp"
+  slot n : u32
+  body {
+    %0 = const 0 : u32 @0:7
+    %c = lt %0, %0
+    if %c {
+      store s[%0], %0
+    }
+    for %i = %0, %0, %0 {
+    }
+    while {
+      yield %c
+    } do {
+    }
+  }
+}
+)";
+  const Kernel k = parse(text, "own.kir").front();
+  CHECK(to_string(k, k.loc) == "own.kir:2");
+  CHECK(to_string(k, k.mems[0].loc) == "own.kir:3");
+  std::string places;
+  for (const Op& op : k.ops) places += std::string(info(op.code).mnemonic) + "=" + to_string(k, op.loc) + " ";
+  CAPTURE(places);
+  for (const char* one : {"const=a.cpp:7 ", "lt=own.kir:8 ", "if=own.kir:9 ", "store=own.kir:10 ", "for=own.kir:12 ", "while=own.kir:14 ",
+                          "yield=own.kir:15 "})
+    CHECK(places.find(one) != std::string::npos);
+  CHECK(to_string(parse(text).front(), parse(text).front().loc) == "?");
 }
 
 TEST_CASE("types that follow from operands may be left out") {
@@ -269,6 +304,10 @@ TEST_CASE("what is not well-formed is refused with its place and what was expect
       {"kir 1\nkernel \"k\" {\n  slot s : f33", "line 3, column 12: kernel 'k': there is no type 'f33'"},
       {"kir 1\nkernel \"k\" {\n  slot s : f32\n  scalar s : f32", "line 4, column 10: kernel 'k': 's' is declared twice"},
       {"kir 1\nkernel \"k\" {\n  buffer b : f32[*,*,*,*,*] in", "kernel 'k': a memory has at most 4 dimensions"},
+      {"kir 1\nkernel \"k\" {\n  max_threads 0\n",
+       "line 3, column 3: kernel 'k': a block has threads, so max_threads is not 0; leave it out"},
+      {"kir 1\nkernel \"k\" {\n  block_size 0, 0, 0\n",
+       "line 3, column 3: kernel 'k': a block has threads, so block_size is not 0; leave it out"},
       {"kir 1\nkernel \"k\" {\n  loc @0:1", "kernel 'k': there is no file 0; 0 are declared before this line"},
       {in_body("    %a = frobnicate %b"), "line 6, column 10: kernel 'k': there is no operation 'frobnicate'"},
       {in_body("    %a = neg %b"), "line 6, column 14: kernel 'k': there is no value '%b' above this line"},

@@ -18,7 +18,8 @@ std::string print(const std::vector<Kernel>& kernels);
 
 // Throws IrError with line and column of the text on anything that is not well-formed. Never crashes, whatever the bytes:
 // nesting deeper than 200, over 1,000,000 operations or a 64 MiB file are refused. Does not verify types: call verify.
-std::vector<Kernel> parse(std::string_view text);
+// With `own_name`, the name of the text, what has no place in it gets its line there: "own_name:12".
+std::vector<Kernel> parse(std::string_view text, std::string_view own_name = {});
 // Exactly one kernel, else IrError.
 Kernel parse_kernel(std::string_view text);
 
