@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <charconv>
+#include <filesystem>
 #include <stdexcept>
 
 #include "files.h"
@@ -100,11 +101,22 @@ void fill_list(const Reader& reader, Argument& a, std::string_view list) {
 }
 
 void fill_file(const Reader& reader, Argument& a, const std::string& path) {
-  const std::string bytes = read_file(path, kMostBytes);
+  const bool has_extents = !a.extents.empty();
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (!has_extents && (std::filesystem::is_character_file(status) || std::filesystem::is_block_file(status)))
+    reader.refuse("a device has no number of bytes; give extents, for example in:" + std::string(ir::name(a.type)) + ":1024:@" + path);
+  const std::uint64_t most = has_extents ? count(reader, a) * byte_size(a.type) : kMostBytes;
+  const std::string bytes = read_start(path, most + 1);
+  if (bytes.size() > most) {
+    const std::uintmax_t size = std::filesystem::is_regular_file(status) ? std::filesystem::file_size(path, ignored) : 0;
+    reader.refuse("the file has " + (size > most ? std::to_string(size) : "more than " + std::to_string(most)) + " bytes, " +
+                  (has_extents ? "the extents need " : "a buffer takes at most ") + std::to_string(most));
+  }
   if (bytes.size() % byte_size(a.type) != 0)
     reader.refuse("the file has " + std::to_string(bytes.size()) + " bytes, no whole number of " + std::string(ir::name(a.type)) +
                   " elements");
-  if (a.extents.empty()) a.extents = {bytes.size() / byte_size(a.type)};
+  if (!has_extents) a.extents = {bytes.size() / byte_size(a.type)};
   if (count(reader, a) * byte_size(a.type) != bytes.size())
     reader.refuse("the file has " + std::to_string(bytes.size() / byte_size(a.type)) + " elements, the extents need " +
                   std::to_string(count(reader, a)));
@@ -178,7 +190,8 @@ void match_arguments(const ir::Kernel& kernel, const std::vector<Argument>& argu
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& a = arguments[i];
     const ir::Param& p = kernel.params[i];
-    const std::string where = "argument " + std::to_string(i) + " '" + a.text + "' does not fit '" + p.name + "', " + params[i].type + ": ";
+    const std::string where =
+        "argument " + std::to_string(i + 1) + " '" + a.text + "' does not fit '" + p.name + "', " + params[i].type + ": ";
     if (a.is_buffer != p.is_buffer) usage(where + (p.is_buffer ? "it is a buffer" : "it is a scalar"));
     const ir::Type type = p.is_buffer ? kernel.mems[p.mem].element : p.type;
     if (a.type != type) usage(where + "its type is " + std::string(ir::name(type)));

@@ -43,8 +43,7 @@ struct Options {
   std::string source;                // LIB or FILE.kir
   std::vector<std::string> kernels;  // KERNEL[@param=value,...]
   std::vector<std::string> arch, emit;
-  std::string mode, block, grid, device, out_dir;
-  std::uint32_t shared_bytes = 0;
+  std::string mode, block, grid, shared, device, out_dir;
   std::vector<std::string> args;
   bool bits = false;
   bool show_ir = false, show_llvm = false, show_ptx = false, show_io = false;
@@ -61,6 +60,8 @@ int run_command(const Options& options);
 // Options as typed values; each throws a usage error that names the option.
 Mode parse_mode(const std::string& text);                                                       // "", "checked", "unchecked"
 std::array<std::uint32_t, 3> parse_extent(const std::string& text, const std::string& option);  // "X", "X,Y" or "X,Y,Z"
+
+std::uint32_t parse_count(const std::string& text, const std::string& option);  // a whole number of 32 bits
 
 void print_json(const Json& json);  // one document and a newline
 

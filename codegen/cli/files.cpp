@@ -1,59 +1,167 @@
 #include "files.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "command.h"
 
 namespace kiln::cli {
 namespace fs = std::filesystem;
 
-std::string read_file(const std::string& path, std::uint64_t most) {
+std::string read_start(const std::string& path, std::uint64_t most) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) fail("no file '" + path + "'");
   if (fs::is_directory(status)) fail("'" + path + "' is a folder, not a file");
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in;
+  in.rdbuf()->pubsetbuf(nullptr, 0);  // so that exactly what is asked for is read
+  in.open(path, std::ios::binary);
   if (!in) fail("cannot read '" + path + "': " + std::strerror(errno));
   std::string bytes;
   char buffer[65536];
-  while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {
+  while (bytes.size() < most &&
+         (in.read(buffer, static_cast<std::streamsize>(std::min<std::uint64_t>(sizeof buffer, most - bytes.size()))) || in.gcount() > 0))
     bytes.append(buffer, static_cast<std::size_t>(in.gcount()));
-    if (bytes.size() > most) fail("'" + path + "' has more than " + std::to_string(most) + " bytes");
-  }
   if (in.bad()) fail("cannot read '" + path + "': " + std::strerror(errno));
+  return bytes;
+}
+
+std::string read_file(const std::string& path, std::uint64_t most) {
+  std::string bytes = read_start(path, most + 1);
+  if (bytes.size() > most) fail("'" + path + "' has more than " + std::to_string(most) + " bytes");
   return bytes;
 }
 
 namespace {
 
-// Removes what was made, unless told that all went well.
+constexpr std::string_view kTemporary = ".kiln-tmp";
+
+[[noreturn]] void cannot_write(const fs::path& path, int error) { fail("cannot write '" + path.string() + "': " + std::strerror(error)); }
+
+// An open file or folder, closed at the end of the scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+  int close() { return ::close(std::exchange(number_, -1)); }
+
+ private:
+  int number_;
+};
+
+// What was done so far: undone at the end of the scope, unless told that all went well.
 class Undo {
  public:
   ~Undo() {
-    if (kept_) return;
     std::error_code ignored;
-    for (auto it = paths_.rbegin(); it != paths_.rend(); ++it) fs::remove(*it, ignored);
+    for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+      if (kept_) {
+        if (!step->old.empty()) fs::remove(step->old, ignored);
+      } else if (step->old.empty()) {
+        fs::remove(step->made, ignored);
+      } else {
+        fs::rename(step->old, step->made, ignored);
+      }
+    }
   }
-  void add(fs::path path) { paths_.push_back(std::move(path)); }
+  // `made` is new; what it replaced, if anything, is kept as `old`.
+  void add(fs::path made, fs::path old = {}) { steps_.push_back({std::move(made), std::move(old)}); }
   void keep() { kept_ = true; }
 
  private:
-  std::vector<fs::path> paths_;
+  struct Step {
+    fs::path made, old;
+  };
+  std::vector<Step> steps_;
   bool kept_ = false;
 };
 
 void make_folder(const fs::path& folder, Undo& undo) {
-  if (folder.empty() || fs::is_directory(folder)) return;
-  make_folder(folder.parent_path(), undo);
   std::error_code error;
+  if (folder.empty() || fs::is_directory(folder, error)) return;
+  make_folder(folder.parent_path(), undo);
   if (fs::create_directory(folder, error)) undo.add(folder);
-  if (!fs::is_directory(folder))
+  if (std::error_code ignored; !fs::is_directory(folder, ignored))
     fail("cannot make the folder '" + folder.string() + "': " + (error ? error.message() : "something else has that name"));
+}
+
+// ".PID-N.kiln-tmp", as create_temporary makes it.
+bool is_temporary(std::string_view name) {
+  if (!name.starts_with('.') || !name.ends_with(kTemporary)) return false;
+  name = name.substr(1, name.size() - 1 - kTemporary.size());
+  const std::size_t dash = name.find('-');
+  const auto number = [](std::string_view part) { return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos; };
+  return dash != std::string_view::npos && number(name.substr(0, dash)) && number(name.substr(dash + 1));
+}
+
+// Held by everybody who writes into the folder. Who finds nobody else there removes what killed ones left behind. The kernel ends the lock
+// of a process that dies, so this needs no file and trusts no process id. A file system without locks, or a folder that cannot be read, is
+// written into all the same; nothing is removed there.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder) : folder_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (folder_.number() < 0) return;
+    if (::flock(folder_.number(), LOCK_EX | LOCK_NB) == 0) remove_temporaries(folder);
+    while (::flock(folder_.number(), LOCK_SH) != 0 && errno == EINTR) {  // waits at most while somebody else removes
+    }
+  }
+
+ private:
+  static void remove_temporaries(const fs::path& folder) {
+    std::error_code ignored;
+    std::vector<fs::path> stale;
+    for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored))
+      if (is_temporary(it->path().filename().string())) stale.push_back(it->path());
+    for (const fs::path& path : stale) fs::remove(path, ignored);
+  }
+  Descriptor folder_;
+};
+
+// The bytes in a new file of the folder, on the disk.
+fs::path write_temporary(const fs::path& folder, const std::string& bytes, std::size_t& number, Undo& undo) {
+  fs::path path;
+  int made = -1;
+  do {
+    path = folder / ("." + std::to_string(getpid()) + "-" + std::to_string(number++) + std::string(kTemporary));
+    made = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (made < 0 && (errno == EEXIST || errno == EINTR));
+  if (made < 0) fail("cannot write into the folder '" + folder.string() + "': " + std::strerror(errno));
+  Descriptor file(made);
+  undo.add(path);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n = ::write(file.number(), bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) cannot_write(path, errno);
+    done += static_cast<std::size_t>(n);
+  }
+  // Not every kind of file can be synchronised; a full disk shows here at the latest.
+  if (::fsync(file.number()) != 0 && errno != EINVAL && errno != ENOTSUP) cannot_write(path, errno);
+  if (file.close() != 0 && errno != EINTR) cannot_write(path, errno);
+  return path;
+}
+
+// The temporary file gets its name. An older file of that name takes the temporary one, so that it can come back.
+void put_in_place(const fs::path& temporary, const fs::path& target, Undo& undo) {
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return undo.add(target, temporary);
+  std::error_code ignored;
+  // Where the file system cannot exchange, the new file replaces the old one, and a later failure leaves it in place.
+  const bool is_new = errno == ENOENT || fs::symlink_status(target, ignored).type() == fs::file_type::not_found;
+  if (::rename(temporary.c_str(), target.c_str()) != 0) cannot_write(target, errno);
+  if (is_new) undo.add(target);
 }
 
 }  // namespace
@@ -62,22 +170,14 @@ void write_all(const std::string& folder_text, const std::vector<OutputFile>& fi
   const fs::path folder = fs::path(folder_text).lexically_normal();
   Undo undo;
   make_folder(folder.has_filename() ? folder : folder.parent_path(), undo);
+  std::error_code ignored;
+  for (const OutputFile& file : files)
+    if (fs::is_directory(folder / file.name, ignored)) fail("cannot write '" + (folder / file.name).string() + "': a folder has that name");
+  const FolderLock lock(folder);
   std::vector<fs::path> temporary;
-  for (const OutputFile& file : files) {
-    if (fs::is_directory(folder / file.name)) fail("cannot write '" + (folder / file.name).string() + "': a folder has that name");
-    temporary.push_back(folder / ("." + std::to_string(getpid()) + "-" + std::to_string(temporary.size()) + ".kiln-tmp"));
-    undo.add(temporary.back());
-    std::ofstream out(temporary.back(), std::ios::binary | std::ios::trunc);
-    out.write(file.bytes.data(), static_cast<std::streamsize>(file.bytes.size()));
-    out.close();
-    if (!out) fail("cannot write into the folder '" + folder.string() + "': " + std::strerror(errno));
-  }
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    std::error_code error;
-    fs::rename(temporary[i], folder / files[i].name, error);
-    if (error) fail("cannot write '" + (folder / files[i].name).string() + "': " + error.message());
-    undo.add(folder / files[i].name);
-  }
+  std::size_t number = 0;
+  for (const OutputFile& file : files) temporary.push_back(write_temporary(folder, file.bytes, number, undo));
+  for (std::size_t i = 0; i < files.size(); ++i) put_in_place(temporary[i], folder / files[i].name, undo);
   undo.keep();
 }
 

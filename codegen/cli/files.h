@@ -6,15 +6,18 @@
 
 namespace kiln::cli {
 
-// Throws Failed with the reason when the file is missing, a folder, unreadable, or over `most` bytes.
+// Throws Failed with the reason when the file is missing, a folder, unreadable, or over `most` bytes; no more than that is read.
 std::string read_file(const std::string& path, std::uint64_t most);
+// The first `most` bytes, or all where there are fewer.
+std::string read_start(const std::string& path, std::uint64_t most);
 
 struct OutputFile {
   std::string name;  // within the folder
   std::string bytes;
 };
-// Writes every file under a temporary name in `folder` (made when missing) and renames them at the end. When anything fails, nothing is
-// left behind and Failed says what. A file of the same name is replaced.
+// Writes every file under a temporary name in `folder` (made when missing), to the disk, and renames them at the end. When anything fails,
+// nothing is left behind, older files of the same names are what they were, and Failed says what. Temporary files that a killed process
+// left in the folder are removed, unless another one is writing there.
 void write_all(const std::string& folder, const std::vector<OutputFile>& files);
 
 }  // namespace kiln::cli

@@ -8,7 +8,7 @@
 namespace kiln::cli {
 
 int list_command(const Options& options) {
-  const std::vector<SourceKernel> kernels = Source::open(options.source)->kernels();
+  const std::vector<SourceKernel> kernels = Source::open(options.source, Source::Places::OfSource)->kernels();
   if (options.json) {
     Json all = Json::array();
     for (const SourceKernel& k : kernels) {

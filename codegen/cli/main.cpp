@@ -1,6 +1,7 @@
 // The program kiln: reads the command line, runs one command, turns what it throws into one line and an exit code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -18,15 +19,31 @@ Mode parse_mode(const std::string& text) {
   usage(unknown("--mode", text, {"checked", "unchecked"}));
 }
 
+namespace {
+
+std::optional<std::uint32_t> whole_number(const std::string& text) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::uint32_t parse_count(const std::string& text, const std::string& option) {
+  const std::optional<std::uint32_t> number = whole_number(text);
+  if (!number) usage(option + " '" + text + "': expected a whole number from 0 to 4294967295");
+  return *number;
+}
+
 std::array<std::uint32_t, 3> parse_extent(const std::string& text, const std::string& option) {
   std::array<std::uint32_t, 3> extent{1, 1, 1};
   std::size_t at = 0;
   for (int axis = 0; axis < 3; ++axis) {
     const std::size_t comma = text.find(',', at);
-    const std::string part = text.substr(at, comma == std::string::npos ? comma : comma - at);
-    if (part.empty() || part.size() > 10 || part.find_first_not_of("0123456789") != std::string::npos || std::stoull(part) > 0xffffffffu)
-      break;
-    extent[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(std::stoull(part));
+    const std::optional<std::uint32_t> number = whole_number(text.substr(at, comma == std::string::npos ? comma : comma - at));
+    if (!number) break;
+    extent[static_cast<std::size_t>(axis)] = *number;
     if (comma == std::string::npos) return extent;
     at = comma + 1;
   }
@@ -88,7 +105,7 @@ std::vector<Command> add_commands(CLI::App& app, Options& o) {
   add_mode(run);
   run->add_option("--grid", o.grid, "X,Y,Z blocks")->required();
   run->add_option("--block", o.block, "X,Y,Z threads")->required();
-  run->add_option("--shared", o.shared_bytes, "Bytes of dynamic shared memory");
+  run->add_option("--shared", o.shared, "Bytes of dynamic shared memory");
   run->add_option("--arg", o.args, "in:f32:[1,2,3]  in:f32:@file  in:u32:iota:1024  out:f32:32x32  inout:...  f32:2.5")
       ->expected(1)
       ->take_all();
@@ -162,7 +179,8 @@ int run(int argc, char** argv) {
       if (!command.app->parsed()) continue;
       const int exit_code = command.run(options);
       // What did not reach the reader was not done.
-      if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return report(kFailed, false, "the output could not be written to the standard output");
+      if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        return report(kFailed, false, "the output could not be written to the standard output");
       return exit_code;
     }
   } catch (const Failed& e) { return report(e.exit_code(), options.json, e.what()); } catch (const Exception& e) {

@@ -28,12 +28,12 @@ std::string plain_list(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string quoted_list(const std::vector<std::string>& names, std::size_t most) {
+std::string quoted_list(const std::vector<std::string>& names, std::size_t most, const std::string& last) {
   if (names.empty()) return "nothing";
   std::string text;
   const std::size_t shown = std::min(names.size(), most);
   for (std::size_t i = 0; i < shown; ++i) {
-    if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
+    if (i != 0) text += i + 1 == names.size() ? " " + last + " " : ", ";
     text += "'" + names[i] + "'";
   }
   if (shown < names.size()) text += " and " + std::to_string(names.size() - shown) + " more";
@@ -47,9 +47,9 @@ std::vector<std::string> near_names(const std::string& wanted, const std::vector
   for (const std::string& name : names) {
     if (name.size() > 256) continue;
     const std::size_t scope = name.rfind("::");  // the last part of a qualified name counts too
-    const std::size_t edits =
-        std::min(distance(wanted, name), scope == std::string::npos ? wanted.size() : distance(wanted, name.substr(scope + 2)));
-    if (edits <= allowed) found.emplace_back(edits, name);
+    std::size_t edits = distance(wanted, name);
+    if (scope != std::string::npos) edits = std::min(edits, distance(wanted, name.substr(scope + 2)));
+    if (edits <= allowed && edits < wanted.size()) found.emplace_back(edits, name);  // and something of it is left
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> near;
@@ -60,7 +60,7 @@ std::vector<std::string> near_names(const std::string& wanted, const std::vector
 std::string unknown(const std::string& thing, const std::string& wanted, const std::vector<std::string>& names) {
   std::string text = "unknown " + thing + " '" + wanted + "'";
   const std::vector<std::string> near = near_names(wanted, names);
-  if (!near.empty()) text += "; did you mean " + quoted_list(near) + "?";
+  if (!near.empty()) text += "; did you mean " + quoted_list(near, near.size(), "or") + "?";
   text += near.empty() ? "; there are: " : " There are: ";
   return text + (names.empty() ? "none" : plain_list(names));
 }

@@ -5,8 +5,8 @@
 
 namespace kiln::cli {
 
-// "'a', 'b' and 'c'"; "nothing" when empty; at most `most`, then how many more.
-std::string quoted_list(const std::vector<std::string>& names, std::size_t most = 20);
+// "'a', 'b' and 'c'", with `last` before the last; "nothing" when empty; at most `most`, then how many more.
+std::string quoted_list(const std::vector<std::string>& names, std::size_t most = 20, const std::string& last = "and");
 std::string plain_list(const std::vector<std::string>& names);  // "a, b, c"
 // The names within a few edits of `wanted`, nearest first, at most three.
 std::vector<std::string> near_names(const std::string& wanted, const std::vector<std::string>& names);

@@ -63,7 +63,7 @@ Result<void> upload(Run& run, const std::vector<Argument>& arguments) {
 }
 
 // The buffers that the kernel may write, as JSON; or the failure that lives on one of them.
-Result<Json> download(Run& run, const std::vector<Argument>& arguments, bool bits) {
+Result<Json> download(Run& run, const ir::Kernel& kernel, const std::vector<Argument>& arguments, bool bits) {
   Json outputs = Json::array();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& a = arguments[i];
@@ -77,7 +77,8 @@ Result<Json> download(Run& run, const std::vector<Argument>& arguments, bool bit
       const std::uint64_t v = load_bits(a.type, bytes.data() + at);
       values.push_back(bits ? Json(value_hex(a.type, v)) : value_json(a.type, v));
     }
-    outputs.push_back({{"arg", i}, {"type", std::string(ir::name(a.type))}, {"values", std::move(values)}});
+    outputs.push_back(
+        {{"arg", i}, {"name", kernel.params[i].name}, {"type", std::string(ir::name(a.type))}, {"values", std::move(values)}});
   }
   return outputs;
 }
@@ -92,7 +93,7 @@ Result<Json> launch_and_read(const Client& client, const Variant& variant, const
   request.args = run.args;
   request.mode = mode;
   if (Result<void> r = launch(run.stream, request); !r) return r.error();
-  Result<Json> outputs = download(run, arguments, bits);
+  Result<Json> outputs = download(run, variant.recorded(), arguments, bits);
   if (!outputs) return outputs.error();
   if (Result<void> r = run.stream.sync(); !r) return r.error();  // a fault of a launch without outputs, too
   return outputs;
@@ -103,10 +104,11 @@ Result<Json> launch_and_read(const Client& client, const Variant& variant, const
 int run_command(const Options& options) {
   if (options.grid.empty() || options.block.empty()) usage("run needs --grid X,Y,Z and --block X,Y,Z");
   const auto grid = parse_extent(options.grid, "--grid"), block = parse_extent(options.block, "--block");
+  const std::uint32_t shared_bytes = options.shared.empty() ? 0 : parse_count(options.shared, "--shared");
   const Mode mode = parse_mode(options.mode);
   std::vector<Argument> arguments;
   for (const std::string& text : options.args) arguments.push_back(parse_argument(text));
-  const std::unique_ptr<Source> source = Source::open(options.source);
+  const std::unique_ptr<Source> source = Source::open(options.source, Source::Places::OfSource);
   const std::shared_ptr<const Variant> variant = source->variant(options.kernels.at(0));
   const ir::Prepared& kernel = prepared(*variant, mode);
   match_arguments(kernel.kernel, arguments);
@@ -115,7 +117,7 @@ int run_command(const Options& options) {
   LaunchConfig config;
   config.grid = {grid[0], grid[1], grid[2]};
   config.block = {block[0], block[1], block[2]};
-  config.shared_bytes = options.shared_bytes;
+  config.shared_bytes = shared_bytes;
   const Result<Json> outputs = launch_and_read(client, *variant, config, mode, arguments, options.bits);
   if (outputs) {
     print_json({{"outputs", outputs.value()}, {"failure", nullptr}});

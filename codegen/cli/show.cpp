@@ -47,7 +47,7 @@ void print_summary(const Variant& variant, const ir::Prepared& kernel) {
 int show_command(const Options& options) {
   const int forms = options.show_ir + options.show_llvm + options.show_ptx + options.show_io;
   if (forms > 1) usage("--ir, --llvm, --ptx and --io: one of them");
-  const std::unique_ptr<Source> source = Source::open(options.source);
+  const std::unique_ptr<Source> source = Source::open(options.source, forms == 0 ? Source::Places::OfSource : Source::Places::AsWritten);
   const std::shared_ptr<const Variant> variant = source->variant(options.kernels.at(0));
   const Mode mode = parse_mode(options.mode);
   const auto block = options.block.empty() ? std::array<std::uint32_t, 3>{} : parse_extent(options.block, "--block");

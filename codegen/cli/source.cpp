@@ -17,8 +17,10 @@ constexpr std::uint64_t kLargestText = std::uint64_t{64} << 20;  // as ir::parse
 
 class TextSource : public Source {
  public:
-  explicit TextSource(const std::string& path) : path_(path) {
-    for (ir::Kernel& kernel : ir::parse(read_file(path, kLargestText))) variants_.push_back(std::make_shared<Variant>(std::move(kernel)));
+  TextSource(const std::string& path, Places places) : path_(path) {
+    const std::string text = read_file(path, kLargestText);
+    for (ir::Kernel& kernel : ir::parse(text, places == Places::OfSource ? path : ""))
+      variants_.push_back(std::make_shared<Variant>(std::move(kernel)));
     if (variants_.empty()) fail("'" + path + "' holds no kernel");
   }
   std::vector<SourceKernel> kernels() const override {
@@ -90,11 +92,15 @@ class LibrarySource : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> Source::open(const std::string& path) {
-  if (path.ends_with(".kir")) return std::make_unique<TextSource>(path);
+std::unique_ptr<Source> Source::open(const std::string& path, Places places) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) fail("no file '" + path + "'");
-  if (std::filesystem::is_directory(path, ignored)) fail("'" + path + "' is a folder; a kernel library or a .kir file is needed");
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (!std::filesystem::exists(status)) fail("no file '" + path + "'");
+  if (std::filesystem::is_directory(status)) fail("'" + path + "' is a folder; a kernel library or a .kir file is needed");
+  if (!std::filesystem::is_regular_file(status))
+    fail("'" + path +
+         "' is no regular file; a kernel library or a .kir file is needed, so write what comes through a pipe into a file first");
+  if (path.ends_with(".kir")) return std::make_unique<TextSource>(path, places);
   return std::make_unique<LibrarySource>(path);
 }
 

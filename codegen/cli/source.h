@@ -19,14 +19,18 @@ struct SourceKernel {
 
 class Source {
  public:
+  // Where the kernels of a .kir file stand that says nothing of it: nowhere, so that its text stays what it is, or at their lines of that
+  // file.
+  enum class Places { AsWritten, OfSource };
+
   virtual ~Source() = default;
   virtual std::vector<SourceKernel> kernels() const = 0;
   // KERNEL[@param=value,...]; what is not named takes its default. Throws Failed for an unknown kernel or parameter.
   virtual std::shared_ptr<const Variant> variant(const std::string& spec) const = 0;
 
-  // Throws Failed: no such file, neither a library nor .kir, a library that does not load or has no kernels; ir::IrError for a damaged
-  // .kir.
-  static std::unique_ptr<Source> open(const std::string& path);
+  // Throws Failed: no such file, no regular file, neither a library nor .kir, a library that does not load or has no kernels; ir::IrError
+  // for a damaged .kir.
+  static std::unique_ptr<Source> open(const std::string& path, Places places = Places::AsWritten);
 };
 
 // "In<f32, 2>", "Val<u32>".

@@ -4,9 +4,12 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <string>
+#include <type_traits>
 
 namespace kiln::cli {
 namespace {
@@ -33,6 +36,12 @@ std::uint64_t parse_integer(ir::Type type, std::string_view text) {
   return (negative ? ~magnitude + 1 : magnitude) & value_mask(type);
 }
 
+template <class F>
+F c_value(const std::string& text) {
+  if constexpr (std::is_same_v<F, float>) return std::strtof(text.c_str(), nullptr);
+  else return std::strtod(text.c_str(), nullptr);
+}
+
 template <class F, class Bits>
 std::uint64_t parse_float(ir::Type type, std::string_view text) {
   std::string_view rest = text;
@@ -44,15 +53,18 @@ std::uint64_t parse_float(ir::Type type, std::string_view text) {
   } else if (rest == "inf") {
     value = std::numeric_limits<F>::infinity();
   } else {
+    const std::string magnitude(rest);
     const bool hex = rest.starts_with("0x") || rest.starts_with("0X");
     if (hex) rest.remove_prefix(2);
-    if (rest.empty() || rest.front() == '-' || rest.front() == '+' || std::isalpha(static_cast<unsigned char>(rest.front())) != 0) {
-      if (!hex) refuse(type, text, "");
-    }
+    // from_chars itself takes another sign, and "inf" and "nan" of any base.
+    const auto first = static_cast<unsigned char>(rest.empty() ? 0 : rest.front());
+    if (first != '.' && (hex ? std::isxdigit(first) : std::isdigit(first)) == 0) refuse(type, text, "");
     const auto [end, error] =
         std::from_chars(rest.data(), rest.data() + rest.size(), value, hex ? std::chars_format::hex : std::chars_format::general);
-    if (error == std::errc::result_out_of_range) refuse(type, text, ": out of its range");
-    if (error != std::errc{} || end != rest.data() + rest.size()) refuse(type, text, "");
+    const bool out_of_range = error == std::errc::result_out_of_range;
+    if ((error != std::errc{} && !out_of_range) || end != rest.data() + rest.size()) refuse(type, text, "");
+    if (out_of_range) value = c_value<F>(magnitude);  // too small: rounded, as C does
+    if (std::isinf(value)) refuse(type, text, ": out of its range");
   }
   return std::bit_cast<Bits>(negative ? -value : value);
 }

@@ -1,5 +1,8 @@
 // kiln emit: the files it writes, all or nothing, the same bytes each time, on a machine with no GPU.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <set>
@@ -216,7 +219,8 @@ TEST_CASE("ptxas, where there is one, assembles what emit writes") {
 
 TEST_CASE("loops nested deep compile: a legal kernel never runs out of the caller's stack") {
   TempFolder folder;
-  std::string text = "kir 1\nkernel \"deep\" {\nbuffer y : u32[*] inout\nslot n : u32\nbody {\n%z = const 0 : u32\n%three = const 3 : u32\n";
+  std::string text =
+      "kir 1\nkernel \"deep\" {\nbuffer y : u32[*] inout\nslot n : u32\nbody {\n%z = const 0 : u32\n%three = const 3 : u32\n";
   constexpr int kDepth = 76;
   for (int i = 0; i < kDepth; ++i)
     text += "while {\n%g" + std::to_string(i) + " = get n\n%c" + std::to_string(i) + " = lt %g" + std::to_string(i) + ", %three\nyield %c" +
@@ -242,4 +246,41 @@ TEST_CASE("an empty output folder, two kernels of one name and an output that ca
   // A name that is no UTF-8 is told as well as JSON can.
   const std::string odd = folder.write("odd.kir", "kir 1\n" + kernel_named("odd\xff"));
   CHECK(kiln_program({"emit", odd, "--arch", "sm_80", "--emit", "ptx,json", "-o", folder.file("odd")}).status == 0);
+}
+
+TEST_CASE("emit that fails at its last file leaves the older files as they were") {
+  TempFolder folder;
+  const std::string long_name(200, 'x');
+  const std::string source = folder.write("two.kir", "kir 1\n" + kernel_named("short") + kernel_named(long_name));
+  // A folder so deep that the path of the second file, but not those of the first and the temporary ones, is longer than a path may be.
+  std::string out = folder.path();
+  while (out.size() < 3950) out += "/" + std::string(std::min<std::size_t>(200, 3950 - out.size()), 'd');
+  REQUIRE(kiln_program({"emit", source, "short", "--emit", "kir", "-o", out}).status == 0);
+  REQUIRE(files_in(out) == std::vector<std::string>{"short.kir"});
+  const std::string target = out + "/short.kir", before = read_file(target);
+  const auto result = kiln_program(
+      {"emit",
+       folder.write("two.kir", "kir 1\n" + kernel_named("short").replace(kernel_named("short").find("named.cpp"), 9, "other.cpp") +
+                                   kernel_named(long_name)),
+       "--emit", "kir", "-o", out});
+  check_refused(result, 1, {long_name, "too long"});
+  CHECK(files_in(out) == std::vector<std::string>{"short.kir"});
+  CHECK((read_file(target) == before));
+}
+
+TEST_CASE("emit removes what a killed one left behind, unless another one is writing into the folder") {
+  TempFolder folder;
+  const std::string left = ".4711-0.kiln-tmp";
+  const std::vector<std::string> others{".4711.kiln-tmp", ".a-1.kiln-tmp", "4711-0.kiln-tmp"};  // no names of ours
+  for (const std::string& name : others) folder.write(name, "x");
+  folder.write(left, "half");
+  const std::vector<std::string> emit{"emit", kSaxpy, "--emit", "kir", "-o", folder.path()};
+  const int other = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  REQUIRE(flock(other, LOCK_SH) == 0);
+  CHECK(kiln_program(emit).status == 0);
+  CHECK(std::filesystem::exists(folder.file(left)));
+  close(other);
+  CHECK(kiln_program(emit).status == 0);
+  CHECK(!std::filesystem::exists(folder.file(left)));
+  CHECK(files_in(folder.path()).size() == others.size() + 1);
 }

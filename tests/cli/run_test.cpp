@@ -22,7 +22,8 @@ TEST_CASE("a launch prints its outputs") {
   CAPTURE(result.err);
   CHECK(result.status == 0);
   CHECK(result.err == "");
-  CHECK(json_of(result) == json::parse(R"({"outputs": [{"arg": 1, "type": "f32", "values": [12.5, 25.0, 37.5]}], "failure": null})"));
+  CHECK(json_of(result) ==
+        json::parse(R"({"outputs": [{"arg": 1, "name": "y", "type": "f32", "values": [12.5, 25.0, 37.5]}], "failure": null})"));
 }
 
 TEST_CASE("values print as numbers, what JSON cannot hold as strings, and all as bits on request") {
@@ -101,6 +102,14 @@ TEST_CASE("a wrong argument is refused with the argument in the text") {
       {{"in:f32:[1]", "inout:f32:[1]"}, {"2 arguments", "takes 3"}},
       {{"in:f32:@" + folder.file("missing"), "inout:f32:[1]", "f32:1"}, {"missing", "no file"}, 1},
       {{"in:f32:@" + odd, "inout:f32:[1]", "f32:1"}, {"5 bytes", "whole number"}},
+      {{"in:f32:1:@" + odd, "inout:f32:[1]", "f32:1"}, {"5 bytes", "need 4"}},
+      {{"in:f32:3:@/dev/zero", "inout:f32:[1]", "f32:1"}, {"more than 12 bytes", "need 12"}},
+      {{"in:f32:@/dev/zero", "inout:f32:[1]", "f32:1"}, {"/dev/zero", "give extents"}},
+      {{"in:f32:[1]", "inout:f32:[1]", "f32:-0xinf"}, {"'-0xinf'", "no value"}},
+      {{"in:f32:[1]", "inout:f32:[1]", "f32:0xnan"}, {"'0xnan'", "no value"}},
+      {{"in:f32:[1]", "inout:f32:[1]", "f32:0x-1"}, {"'0x-1'", "no value"}},
+      {{"in:f32:[1]", "inout:f32:[1]", "f32:0x"}, {"'0x'", "no value"}},
+      {{"in:f32:[1]", "inout:f32:[1]", "f32:1e39"}, {"'1e39'", "range"}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.args[0]);
@@ -149,6 +158,38 @@ kernel "copy64" {
   check_refused(run("copy64", "in:u64:[-1]", "out:u64:1"), 2, {"-1", "range"});
   check_refused(run("copy64", "in:u64:[1.5]", "out:u64:1"), 2, {"1.5"});
   check_refused(run("copy64", "in:u64:[18446744073709551616]", "out:u64:1"), 2, {"range"});
+}
+
+TEST_CASE("a float that is too small rounds as in C, in decimal and in hexadecimal") {
+  const auto result = run_saxpy({"in:f32:[1e-46,-1e-46,1e-45,-0x1p-200,0x1.8p1]", "inout:f32:5:zero", "f32:1"}, {"--bits"});
+  CAPTURE(result.err);
+  // Nothing is added to a zero that has no sign, so all that is too small ends as 0.
+  CHECK(json_of(result)["outputs"][0]["values"] == json::array({"0x00000000", "0x00000000", "0x00000001", "0x00000000", "0x40400000"}));
+}
+
+TEST_CASE("a failure in a kernel file that names no places is at its line of that file") {
+  TempFolder folder;
+  const std::string path = folder.write("wild.kir", R"(kir 1
+kernel "wild" {
+  buffer x : f32[*] in
+  buffer y : f32[*] out
+  body {
+    %i = global_id.x
+    # nobody looks at it
+
+    %v = load x[%i]
+    store y[%i], %v
+  }
+}
+)");
+  auto failure = json_of(
+      kiln_program({"run", path, "wild", "--grid", "1", "--block", "4", "--arg", "in:f32:[1,2,3]", "--arg", "out:f32:4"}))["failure"];
+  CHECK(failure["place"] == path + ":9");
+  CHECK(failure["bounds"]["place"] == path + ":9");
+  CHECK(kiln_program({"list", path}).out.find(path + ":2") != std::string::npos);
+  CHECK(kiln_program({"show", path, "wild"}).out.find(path + ":2") != std::string::npos);
+  // The text itself stays as it is written.
+  CHECK(kiln_program({"show", path, "wild", "--ir"}).out.find("file") == std::string::npos);
 }
 
 TEST_CASE("a failed launch prints the failure with its fields and ends with 1") {

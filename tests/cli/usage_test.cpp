@@ -1,5 +1,6 @@
 // Wrong command lines and wrong sources: one line that names the thing, exit 1 or 2, nothing written.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 
@@ -44,6 +45,11 @@ TEST_CASE("a wrong command line ends with 2 and one line that names the word") {
       {{"run", kSaxpy, "saxpy", "--grid", "-1", "--block", "32"}, {"--grid '-1'"}},
       {{"run", kSaxpy, "saxpy", "--grid", "1,1,1,1", "--block", "32"}, {"--grid '1,1,1,1'"}},
       {{"run", kSaxpy, "saxpy", "--grid", "4294967296", "--block", "32"}, {"--grid"}},
+      {{"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--shared", "-1"}, {"--shared '-1'", "0 to 4294967295"}},
+      {{"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--shared", "4k"}, {"--shared '4k'", "whole number"}},
+      {{"show", kSaxpy, "saxpy", "--mode", "x"}, {"'x'; there are"}},
+      {{"emit", kSaxpy, "--arch", "sm_80", "--emit", "k", "-o", out}, {"'k'; there are"}},
+      {{"show", kSaxpy, "saxpy", "--mode", "unchecked1"}, {"did you mean 'unchecked' or 'checked'?"}},
       {{"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]"}, {"1 arguments", "takes 3", "In<f32> x"}},
   };
   for (const Row& row : rows) {
@@ -51,6 +57,15 @@ TEST_CASE("a wrong command line ends with 2 and one line that names the word") {
     check_refused(kiln_program(row.arguments), 2, row.words);
   }
   CHECK(files_in(folder.path()).empty());
+}
+
+TEST_CASE("a source that is no regular file is refused, not waited for") {
+  TempFolder folder;
+  for (const char* name : {"pipe", "pipe.kir"}) {
+    REQUIRE(mkfifo(folder.file(name).c_str(), 0600) == 0);
+    check_refused(kiln_program({"list", folder.file(name)}), 1, {name, "no regular file"});
+  }
+  check_refused(kiln_program({"list", "/dev/zero"}), 1, {"/dev/zero", "no regular file"});
 }
 
 TEST_CASE("a source that holds no kernels ends with 1 and one line that says why") {
