@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <thread>
 
 #include "cpu/cpu_info.h"
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kCopyPiece = std::uint64_t{1} << 20;  // bytes a thread copies at a time
 constexpr std::size_t kFaultRecords = 2048;
+constexpr std::uint64_t kMaxStaging = std::uint64_t{256} << 20;  // larger writes wait for their turn instead of being copied twice
 
 std::uint64_t round_up(std::uint64_t v, std::uint64_t to) { return (v + to - 1) / to * to; }
 
@@ -59,8 +62,9 @@ void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch&
     case Task::Kind::Copy:
       std::memcpy(static_cast<std::byte*>(task.to) + from, static_cast<const std::byte*>(task.from) + from, size);
       return;
-    case Task::Kind::Upload: std::memcpy(static_cast<std::byte*>(task.to) + from, task.staging.get() + from, size); return;
+    case Task::Kind::Upload: std::memcpy(static_cast<std::byte*>(task.to) + from, task.staging.data() + from, size); return;
     case Task::Kind::Zero: std::memset(static_cast<std::byte*>(task.to) + from, 0, size); return;
+    case Task::Kind::Download:
     case Task::Kind::Host: return;
   }
 }
@@ -81,6 +85,14 @@ class CpuDevice final : public Device {
     scheduler_->retire(std::move(storage));
   }
 
+  bool host_addressable() const override { return true; }
+  Result<Staging> stage(std::uint64_t bytes) override {
+    auto* data = static_cast<std::byte*>(std::malloc(bytes));
+    if (data == nullptr) return Error(ErrorCode::OutOfMemory, "no memory for a transfer of " + std::to_string(bytes) + " bytes");
+    return Staging(data, nullptr, [](void*, std::byte* given) noexcept { std::free(given); });
+  }
+  std::uint64_t max_staging() const override { return kMaxStaging; }
+
   CompileOptions compile_options(const ir::Kernel&, const Dim3& block, bool aligned16) const override {
     CompileOptions options;
     options.target = TargetKind::Host;
@@ -89,16 +101,17 @@ class CpuDevice final : public Device {
     options.aligned16 = aligned16;
     return options;
   }
-  Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const std::string& kernel) override {
+  Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const ProgramFacts& facts) override {
     auto object = LoadedObject::load(code.code, code.symbol);
     if (!object.has_value()) {
       Error::Data data = object.error().data();
-      data.kernel = kernel;
+      data.kernel = facts.kernel;
       return Error(std::move(data));
     }
     return std::unique_ptr<DeviceProgram>(std::make_unique<CpuProgram>(std::move(*object), code));
   }
   std::span<ir::FaultRecord> fault_records() override { return {records_->slots, kFaultRecords}; }
+  std::uint64_t fault_address() override { return reinterpret_cast<std::uint64_t>(records_->slots); }
 
   Task& acquire() override { return scheduler_->acquire(); }
   void abandon(Task& task) noexcept override { scheduler_->abandon(static_cast<CpuTask&>(task)); }

@@ -187,13 +187,13 @@ void Scheduler::start_head(std::uint32_t queue) {
   }
 }
 
-std::unique_ptr<std::byte[]> Scheduler::complete(CpuTask& task) {
+Staging Scheduler::complete(CpuTask& task) {
   Queue& q = queues_[task.queue];
   q.head = task.next;
   if (q.head == nullptr) q.tail = nullptr;
   q.completed.store(task.position, std::memory_order_release);
   const std::uint32_t queue = task.queue;
-  std::unique_ptr<std::byte[]> owned = std::move(task.staging);
+  Staging owned = std::move(task.staging);
   give_back(task);
   const std::uint32_t blocked = blocked_;
   if (q.head != nullptr) start_head(queue);
@@ -260,11 +260,11 @@ void Scheduler::work() {
     lock.lock();
     if (task->listed) unlist(*task);  // nothing is left to start
     if (--task->active == 0) {
-      std::unique_ptr<std::byte[]> owned = complete(*task);
+      Staging owned = complete(*task);
       Storage* garbage = take_garbage();
-      if (owned != nullptr || garbage != nullptr) {
+      if (owned || garbage != nullptr) {
         lock.unlock();
-        owned.reset();
+        owned = Staging();
         free_storage(garbage);
         lock.lock();
       }

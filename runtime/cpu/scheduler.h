@@ -75,7 +75,7 @@ class Scheduler {
   void unlist(CpuTask& task);
   void wake_workers(unsigned count);
   void start_head(std::uint32_t queue);
-  std::unique_ptr<std::byte[]> complete(CpuTask& task);  // gives what the task owned, to be freed without the lock
+  Staging complete(CpuTask& task);  // gives what the task owned, to be freed without the lock
   void give_back(CpuTask& task);
   Storage* take_garbage();
 

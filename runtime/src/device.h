@@ -42,6 +42,7 @@ class After {
   }
   void clear() { mask_ = 0; }
   bool empty() const { return mask_ == 0; }
+  bool has(std::uint32_t queue) const { return (mask_ >> queue & 1) != 0; }
   template <class F>
   void for_each(F&& f) const {
     for (std::uint32_t rest = mask_; rest != 0; rest &= rest - 1) {
@@ -58,16 +59,49 @@ static_assert(kQueues <= 32);
 
 // Device memory. Made with the allocation and handed back with it, so that handing back needs no memory.
 struct Storage {
-  void* data = nullptr;
+  void* data = nullptr;  // the device's address; only a device that is host_addressable() has host memory there
   std::uint64_t bytes = 0;
-  Storage* next = nullptr;  // the device's, once handed back
-  After after;
+  std::uint64_t capacity = 0;         // the device's: what it took for it
+  std::shared_ptr<const void> owner;  // of memory that somebody else allocated: kept until the last task is over
+  Storage* next = nullptr;            // the device's, once handed back
+  After after;                        // what has to be over before others use it; from the device, before its first use
+};
+
+// Host memory that a transfer goes through, in the form that the device's copies want. Whoever drops it gives it back.
+class Staging {
+ public:
+  using Release = void (*)(void* owner, std::byte* data) noexcept;
+  Staging() = default;
+  Staging(std::byte* data, void* owner, Release release) : data_(data), owner_(owner), release_(release) {}
+  Staging(Staging&& o) noexcept : data_(std::exchange(o.data_, nullptr)), owner_(o.owner_), release_(o.release_) {}
+  Staging& operator=(Staging&& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(owner_, o.owner_);
+    std::swap(release_, o.release_);
+    return *this;
+  }
+  ~Staging() {
+    if (data_ != nullptr) release_(owner_, data_);
+  }
+  std::byte* data() const { return data_; }
+  std::byte* let_go() { return std::exchange(data_, nullptr); }  // for the device
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  std::byte* data_ = nullptr;
+  void* owner_ = nullptr;
+  Release release_ = nullptr;
 };
 
 // Compiled code that is ready to run on the device.
 class DeviceProgram {
  public:
   virtual ~DeviceProgram() = default;
+};
+// What the device needs to know of a kernel besides its code.
+struct ProgramFacts {
+  const std::string& kernel;
+  const ir::ParamLayout& layout;
 };
 
 // A fault record's kind that only the host writes: the device had no scratch memory for the launch; `index` holds the bytes asked for.
@@ -77,21 +111,23 @@ inline constexpr std::uint32_t kFaultNoScratch = 0x100;
 class Task {
  public:
   enum class Kind : std::uint8_t {
-    Launch,  // program over grid, params, fault
-    Copy,    // `bytes` from `from` to `to`
-    Zero,    // `bytes` at `to`
-    Upload,  // like Copy, from `staging`, which the task owns
-    Host,    // the host thread does the work itself, between begin_host and finish_host
+    Launch,    // program over grid, params, fault
+    Copy,      // `bytes` from `from` to `to`
+    Zero,      // `bytes` at `to`
+    Upload,    // like Copy, from `staging`, which the task owns
+    Download,  // like Copy, to `staging`; begin_host waits until the bytes are there, finish_host gives the task back
+    Host,      // the host thread does the work itself, between begin_host and finish_host; of host_addressable() devices only
   } kind = Kind::Host;
   const DeviceProgram* program = nullptr;
-  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   std::uint32_t dynamic_shared = 0;
+  bool cooperative = false;
   std::byte* params = nullptr;
   ir::FaultRecord* fault = nullptr;  // never null for a launch: the device reports its own trouble there
   void* to = nullptr;
   const void* from = nullptr;
   std::uint64_t bytes = 0;
-  std::unique_ptr<std::byte[]> staging;
+  Staging staging;
 
   // Zeroed room for the parameter block. Allocates only above kInline bytes, and then once.
   std::byte* reserve_params(std::size_t size);
@@ -108,17 +144,27 @@ class Device {
   virtual ~Device() = default;  // waits for what was submitted
   virtual const DeviceProperties& properties() const = 0;
 
-  // Contents undefined; aligned to 64. Errors: BufferTooBig, OutOfMemory. bytes > 0.
+  // Contents undefined; aligned to 64. What is done with it must come after its `after`. Errors: BufferTooBig, OutOfMemory. bytes > 0.
   virtual Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) = 0;
   // Frees once the events are over.
   virtual void retire(std::unique_ptr<Storage> storage, const After& after) noexcept = 0;
 
+  // Whether the host reaches storage by itself, so that a thread can copy (Kind::Host); else all goes through Upload and Download.
+  virtual bool host_addressable() const = 0;
+  // Memory for one transfer of up to max_staging() bytes. May wait for transfers that are under way: call it without a lock. Errors:
+  // OutOfMemory.
+  virtual Result<Staging> stage(std::uint64_t bytes) = 0;
+  virtual std::uint64_t max_staging() const = 0;
+
   // What to compile for a launch with this block.
   virtual CompileOptions compile_options(const ir::Kernel& kernel, const Dim3& block, bool aligned16) const = 0;
-  virtual Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const std::string& kernel) = 0;
+  virtual Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const ProgramFacts& facts) = 0;
+  // The checks of a launch that only the loaded program makes possible; makes it ready for this much dynamic shared memory.
+  virtual std::optional<Error> prepare(const DeviceProgram&, const LaunchConfig&) { return std::nullopt; }
 
-  // Memory that kernels write fault records to and the host reads.
+  // Memory that kernels write fault records to and the host reads, and the address of its first record for kernels.
   virtual std::span<ir::FaultRecord> fault_records() = 0;
+  virtual std::uint64_t fault_address() = 0;
 
   // A free task. Waits while as many are outstanding as the device holds; call it without a lock.
   virtual Task& acquire() = 0;
@@ -128,15 +174,18 @@ class Device {
   // Whether a task submitted now would have to wait.
   virtual bool busy(std::uint32_t queue, const After& after) const = 0;
 
-  // For Kind::Host: waits for its turn; then the thread works; then the task is over and given back.
+  // For Kind::Host and Kind::Download: waits for its turn; then the thread works; then the task is over and given back.
   virtual void begin_host(Task& task) = 0;
   virtual void finish_host(Task& task) noexcept = 0;
 
   virtual bool done(Event event) const = 0;
   virtual void wait(Event event) = 0;  // waits
   virtual Event last(std::uint32_t queue) const = 0;
-  // Set once nothing on the device can be retried.
+  // The first failure, once nothing on the device can be retried. From then on allocate, load and submit fail with it, nothing waits, and
+  // every event is done.
   virtual std::optional<Error> poisoned() const { return std::nullopt; }
+  // Whether a task was not known to be over when the device was poisoned: it may have run, in part or not at all.
+  virtual bool lost(Event) const { return false; }
 };
 
 // A task taken from the device, given back unless it was handed over.

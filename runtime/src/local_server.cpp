@@ -14,8 +14,6 @@ Allocation::~Allocation() { server->free(*this); }
 namespace rt {
 namespace {
 
-constexpr std::uint64_t kStagingLimit = std::uint64_t{256} << 20;  // larger host writes wait for their turn instead of being copied twice
-
 Error invalid(const char* rule, std::string message, ErrorCode code = ErrorCode::Validation) {
   Error::Data data;
   data.code = code;
@@ -60,7 +58,10 @@ std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* co
 }
 
 LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
-    : device_(std::move(device)), programs_(*device_, compiler), slots_(device_->fault_records()) {}
+    : device_(std::move(device)),
+      fault_address_(device_->fault_address()),
+      programs_(*device_, compiler),
+      slots_(device_->fault_records()) {}
 
 LocalServer::~LocalServer() {
   for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));  // before the programs go
@@ -72,7 +73,9 @@ Result<Memory> LocalServer::allocate(std::uint64_t bytes) {
   if (bytes == 0) return Memory();
   auto storage = device_->allocate(bytes);
   if (!storage.has_value()) return storage.error();
-  return std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(*storage));
+  auto memory = std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(*storage));
+  memory->last_reads = memory->storage->after;  // those who had it before may not be through with it
+  return memory;
 }
 
 void LocalServer::free(Allocation& allocation) noexcept {
@@ -139,37 +142,58 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
 
 Result<void> LocalServer::write(std::uint64_t stream, const Binding& to, const void* from) {
   if (auto ok = usable(to, "the target of the write"); !ok.has_value()) return ok;
+  if (empty(to)) return {};
+  if (!device_->host_addressable()) return write_staged(stream, to, static_cast<const std::byte*>(from));
   const std::uint64_t bytes = size(to);
-  if (bytes == 0) return {};
   After after;
   {
     const std::lock_guard lock(enqueue_);
     order_write(*to.memory, after);
   }
   // Where the write would have to wait, the bytes are set aside, so that the caller need not.
-  std::unique_ptr<std::byte[]> staging;
-  if (bytes <= kStagingLimit && device_->busy(queue_of(stream), after)) {
-    try {
-      staging = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    } catch (const std::bad_alloc&) {  // then the caller waits
-    }
-  }
+  if (bytes <= device_->max_staging() && device_->busy(queue_of(stream), after)) {
+    if (auto staging = device_->stage(bytes); staging.has_value()) return upload(stream, to, from, std::move(*staging));
+  }  // else the caller waits
   HeldTask task(*device_);
+  task->kind = Task::Kind::Host;
   task->to = address(to);
   task->bytes = bytes;
-  if (staging != nullptr) {
-    std::memcpy(staging.get(), from, bytes);
-    task->kind = Task::Kind::Upload;
-    task->staging = std::move(staging);
-    return transfer(stream, task, LogKind::HostWrite, to, nullptr);
-  }
-  task->kind = Task::Kind::Host;
   Task& turn = *task;
   if (auto ok = transfer(stream, task, LogKind::HostWrite, to, nullptr); !ok.has_value()) return ok;
   device_->begin_host(turn);
   std::memcpy(address(to), from, bytes);
   device_->finish_host(turn);
   return {};
+}
+
+// In pieces, as far as the device stages at a time. All are attempted: what one of them leaves behind must not pass for written.
+Result<void> LocalServer::write_staged(std::uint64_t stream, const Binding& to, const std::byte* from) {
+  Result<void> first;
+  for (std::uint64_t at = to.range.begin; at < to.range.end;) {
+    const std::uint64_t end = std::min(to.range.end, at + device_->max_staging());
+    const Binding piece{to.memory, {at, end}};
+    Result<void> result;
+    if (auto staging = device_->stage(end - at); staging.has_value()) {
+      result = upload(stream, piece, from + (at - to.range.begin), std::move(*staging));
+    } else {
+      const MemoryRange target = memory_range(piece);
+      const std::lock_guard lock(enqueue_);
+      result = ExecuteScope::failed_writing(store_, {&target, 1}, staging.error(), &failure_count_);
+    }
+    if (first.has_value()) first = std::move(result);
+    at = end;
+  }
+  return first;
+}
+
+Result<void> LocalServer::upload(std::uint64_t stream, const Binding& to, const void* from, Staging staging) {
+  std::memcpy(staging.data(), from, size(to));
+  HeldTask task(*device_);
+  task->kind = Task::Kind::Upload;
+  task->to = address(to);
+  task->bytes = size(to);
+  task->staging = std::move(staging);
+  return transfer(stream, task, LogKind::HostWrite, to, nullptr);
 }
 
 Result<void> LocalServer::fill_zero(std::uint64_t stream, const Binding& to) {
@@ -203,10 +227,32 @@ Result<void> LocalServer::copy(std::uint64_t stream, const Binding& to, const Bi
 Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* to) {
   if (auto ok = usable(from, "what is read"); !ok.has_value()) return ok;
   if (empty(from)) return {};
-  const MemoryRange range = memory_range(from);
+  const std::uint64_t step = device_->host_addressable() ? size(from) : device_->max_staging();
+  auto* target = static_cast<std::byte*>(to);
+  for (std::uint64_t at = from.range.begin; at < from.range.end;) {
+    const std::uint64_t end = std::min(from.range.end, at + step);
+    if (auto ok = read_piece(stream, from, {from.memory, {at, end}}, target + (at - from.range.begin)); !ok.has_value()) return ok;
+    at = end;
+  }
+  return {};
+}
+
+// Copies `piece` of `whole`, of which no byte may be claimed.
+Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to) {
+  const MemoryRange range = memory_range(whole);
+  const bool direct = device_->host_addressable();
   for (;;) {
+    Staging staging;
+    if (!direct) {
+      auto given = device_->stage(size(piece));
+      if (!given.has_value()) return given.error();
+      staging = std::move(*given);
+    }
     HeldTask task(*device_);
-    task->kind = Task::Kind::Host;
+    task->kind = direct ? Task::Kind::Host : Task::Kind::Download;
+    task->from = address(piece);
+    task->bytes = size(piece);
+    task->staging = std::move(staging);
     Task& turn = *task;
     const std::uint64_t failures = failure_count_.value();
     Result<void> before;
@@ -215,20 +261,21 @@ Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* 
       const std::lock_guard lock(enqueue_);
       before = store_.ensure_written({&range, 1});
       After after;
-      order_read(*from.memory, after);
+      order_read(*piece.memory, after);
       const Result<Event> event = task.submit(queue_of(stream), after);
       if (!event.has_value()) return event.error();
-      note_read(*from.memory, *event);
+      note_read(*piece.memory, *event);
     }
     device_->begin_host(turn);
     const FinishHost finish{*device_, turn};
     confirm();
+    if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
     Result<void> verdict = store_.ensure_written({&range, 1});
     if (verdict.has_value()) verdict = before;
     // When a failure was found since, a write that was enqueued later may have ended its claim, while these bytes are from before that
     // write.
     const bool sure = !verdict.has_value() || failures == failure_count_.value();
-    if (verdict.has_value() && sure) std::memcpy(to, address(from), size(from));
+    if (verdict.has_value() && sure) std::memcpy(to, direct ? address(piece) : turn.staging.data(), size(piece));
     if (sure) return verdict;
   }
 }
@@ -269,9 +316,17 @@ Result<void> LocalServer::sync_all() {
   return device_state();
 }
 
-Result<void> LocalServer::device_state() const {
-  if (auto poison = device_->poisoned()) return *poison;
-  return {};
+// What every operation on a lost device says: the first failure, with a code that tells what was asked for.
+Result<void> LocalServer::device_state(ErrorCode code) const {
+  auto poison = device_->poisoned();
+  if (!poison) return {};
+  Error::Data data;
+  data.code = code;
+  data.rule = "DevicePoisoned";
+  data.message =
+      properties().name + " is lost to this process since its first failure; start a new process to use it, or use another device";
+  data.causes.push_back(std::move(*poison));
+  return Error(std::move(data));
 }
 
 // --- launches -----------------------------------------------------------------------------------------------------------------
@@ -290,6 +345,7 @@ Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& requ
   }
   const Result<const Program*> program = programs_.get(plan, *request.variant, request.mode, request.config.block, aligned16);
   if (!program.has_value()) return failed_launch(plan, request, program.error());
+  if (auto error = device_->prepare(*(*program)->code, request.config)) return refused_launch(plan, request, std::move(*error));
   return enqueue(stream, plan, **program, request);
 }
 
@@ -341,8 +397,8 @@ Error LocalServer::failed_launch(const LaunchPlan& plan, const LaunchRequest& re
   return ExecuteScope::failed_writing(store_, sets_.writes, std::move(error), &failure_count_);
 }
 
-// Nothing ran and nothing is lost: what the launch was to read, an InOut among it, keeps what it had, and the right launch works. A declared Out,
-// which it was to write whole, has nothing anybody may read until then, unless its bytes are another argument's, too.
+// Nothing ran and nothing is lost: what the launch was to read, an InOut among it, keeps what it had, and the right launch works. A
+// declared Out, which it was to write whole, has nothing anybody may read until then, unless its bytes are another argument's, too.
 Error LocalServer::refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error) {
   const std::lock_guard lock(enqueue_);
   collect_uses(plan, request);
@@ -368,7 +424,7 @@ void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& reque
       case ir::ParamField::Kind::Extent: bits = arg->extents[field.dimension]; break;
       case ir::ParamField::Kind::Stride: bits = arg->strides[field.dimension]; break;
       case ir::ParamField::Kind::Scalar: bits = arg->bits & ir::value_mask(field.type); break;
-      case ir::ParamField::Kind::Fault: bits = reinterpret_cast<std::uint64_t>(&slots_.record(slot)); break;
+      case ir::ParamField::Kind::Fault: bits = fault_address_ + slot * sizeof(ir::FaultRecord); break;
     }
     std::memcpy(params + field.offset, &bits, field.size);  // little-endian, as every host we run on
   }
@@ -380,8 +436,11 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, 
   HeldTask task(*device_);
   task->kind = Task::Kind::Launch;
   task->program = program.code.get();
-  const Dim3& grid = request.config.grid;
-  task->grid = {grid.x, grid.y, grid.z};
+  const auto three = [](const Dim3& d) { return std::array<std::uint32_t, 3>{d.x, d.y, d.z}; };
+  task->grid = three(request.config.grid);
+  task->block = three(request.config.block);
+  task->cluster = three(request.config.cluster);
+  task->cooperative = request.config.cooperative;
   task->dynamic_shared = request.config.shared_bytes;
   task->fault = &slots_.record(slot.number());
   fill_params(plan, request, *task, slot.number());
@@ -464,15 +523,20 @@ std::uint32_t LocalServer::take_fault_slot() {
 
 Event LocalServer::confirm() {
   Event pending;
+  After not_done;  // a queue runs in order: what comes after a task that is not over need not be asked for
   log_.confirm([&](const LogView& view) -> Verdict {
     const Event event{static_cast<std::uint32_t>(view.stream), view.position};
-    if (!device_->done(event)) {
+    if (not_done.has(event.queue) || !device_->done(event)) {
       if (pending.position == 0) pending = event;
+      not_done.add(event);
       return Verdict::pending();
     }
-    if (view.slot == kNoSlot) return Verdict::clean();
-    std::optional<Error> fault = slots_.fault(view.slot);
-    slots_.give_back(view.slot);
+    std::optional<Error> fault;
+    if (view.slot != kNoSlot) {
+      fault = slots_.fault(view.slot);
+      slots_.give_back(view.slot);
+    }
+    if (!fault && device_->lost(event)) fault = device_->poisoned();
     if (!fault) return Verdict::clean();
     failure_count_.on_failure(*fault);
     return Verdict::faulted(std::move(*fault));

@@ -60,14 +60,18 @@ class LocalServer final : public Server {
   Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Result<void> enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request);
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);
+  Result<void> write_staged(std::uint64_t stream, const Binding& to, const std::byte* from);
+  Result<void> upload(std::uint64_t stream, const Binding& to, const void* from, Staging staging);
+  Result<void> read_piece(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to);
   void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
   std::uint32_t take_fault_slot();
   Event confirm();         // gives the first event that is still pending
   bool time_to_confirm();  // now and then, so that neither log nor records fill up when nobody ever waits; under the enqueue lock
-  Result<void> device_state() const;
+  Result<void> device_state(ErrorCode code = ErrorCode::DevicePoisoned) const;
 
   const std::unique_ptr<Device> device_;
+  const std::uint64_t fault_address_;
   FailureStore store_;
   LaunchLog log_{store_};
   FailureCount failure_count_;

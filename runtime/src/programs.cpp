@@ -110,7 +110,7 @@ Programs::Outcome Programs::compile(const ir::Prepared& prepared, const LaunchPl
   }
   compilations_.fetch_add(1, std::memory_order_relaxed);
   const CompiledCode code = compiler->compile(prepared, options);
-  auto loaded = device_.load(code, kernel);
+  auto loaded = device_.load(code, {kernel, plan.layout});
   if (!loaded.has_value()) return loaded.error();
   auto program = std::make_unique<Program>();
   program->name = plan.name;

@@ -13,8 +13,7 @@ struct Extent32 {
   std::uint32_t value = 1;
   constexpr Extent32() = default;
   template <std::integral I>
-    requires(!std::same_as<I, bool>)
-  constexpr Extent32(I v) : value(static_cast<std::uint32_t>(v)) {
+  requires(!std::same_as<I, bool>) constexpr Extent32(I v) : value(static_cast<std::uint32_t>(v)) {
     if (!std::in_range<std::uint32_t>(v)) refuse(v < 0, static_cast<std::uint64_t>(v));
   }
   [[noreturn]] static void refuse(bool negative, std::uint64_t v);
@@ -32,6 +31,7 @@ struct LaunchConfig {
   Dim3 grid, block;
   std::uint32_t shared_bytes = 0;  // dynamic shared memory
   Dim3 cluster{1, 1, 1};
+  bool cooperative = false;  // all blocks run at a time; refused where they do not fit
   bool operator==(const LaunchConfig&) const = default;
 };
 
