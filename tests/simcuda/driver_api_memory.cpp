@@ -142,9 +142,10 @@ void give_back(Driver& driver, std::map<std::uint64_t, Pinned>::iterator it) {
 }
 
 CUresult injected_allocation(Driver& driver, bool host, int device) {
-  for (AllocationFault& fault : driver.script.allocations)
-    if (fault.host == host && (!fault.device.has_value() || *fault.device == device) && fault.when.hit()) return fault.code;
-  return CUDA_SUCCESS;
+  const AllocationFault* fault = due(driver.script.allocations, [&](const AllocationFault& f) {
+    return f.host == host && (!f.device.has_value() || *f.device == device);
+  });
+  return fault == nullptr ? CUDA_SUCCESS : fault->code;
 }
 
 }  // namespace

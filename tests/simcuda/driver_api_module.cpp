@@ -97,11 +97,10 @@ std::string info_log(const LoadedModule& module, const Context& context, bool ve
 }
 
 CUresult load_image(Driver& driver, Lock& lock, Context& context, const void* image, Logs& logs, CUmodule* result) {
-  for (simcuda::LoadFault& fault : driver.script.loads) {
-    if (!fault.when.hit()) continue;
+  if (const simcuda::LoadFault* fault = due(driver.script.loads, [](const auto&) { return true; }); fault != nullptr) {
     logs.info("");
-    logs.error(fault.log);
-    return fault.code;
+    logs.error(fault->log);
+    return fault->code;
   }
   Image text = read_image(image, context);
   auto module = std::make_shared<LoadedModule>();

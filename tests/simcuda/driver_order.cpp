@@ -1,6 +1,7 @@
 // What is enqueued behind what, how an operation is executed, and what a capture forbids.
 #include <algorithm>
 
+#include "simcuda/driver_errors.h"
 #include "simcuda/driver_state.h"
 
 namespace kiln::simcuda {
@@ -8,6 +9,11 @@ namespace {
 
 Clock::duration milliseconds(double ms) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(ms));
+}
+
+std::string error_name_or_number(CUresult code) {
+  const char* name = error_name(code);
+  return name == nullptr ? std::to_string(code) : name;
 }
 
 bool matches(const std::string& pattern, const std::string& name) {
@@ -55,13 +61,12 @@ OperationPtr Driver::operation_of(const std::shared_ptr<const Work>& work, unsig
     if (!slow.stream.has_value() || *slow.stream == stream_number) operation->delay += milliseconds(slow.ms);
   if (work->kind != Work::Kind::Kernel) return operation;
   ++launches;
-  for (KernelFault& fault : script.kernels) {
-    if (!matches(fault.name, work->name) || !fault.when.hit()) continue;
-    operation->injected =
-        Failure{fault.code, "the launch of '" + work->name + "' ends with " + std::to_string(fault.code) + ", as the fault script says"};
-    operation->injected_after_work = fault.runs;
-    operation->delay += milliseconds(fault.after_ms);
-  }
+  const KernelFault* fault = due(script.kernels, [&](const KernelFault& f) { return matches(f.name, work->name); });
+  if (fault == nullptr) return operation;
+  operation->injected = Failure{
+      fault->code, "the launch of '" + work->name + "' ends with " + error_name_or_number(fault->code) + ", as the fault script says"};
+  operation->injected_after_work = fault->runs;
+  operation->delay += milliseconds(fault->after_ms);
   return operation;
 }
 

@@ -81,6 +81,15 @@ struct Script {
   std::string report;  // file; replaces KILN_SIMCUDA_REPORT
 };
 
+// The first fault that is due among those that `concerns` accepts; each of these counts the event.
+template <class Fault, class Concerns>
+Fault* due(std::vector<Fault>& faults, Concerns concerns) {
+  Fault* first = nullptr;
+  for (Fault& fault : faults)
+    if (concerns(fault) && fault.when.hit() && first == nullptr) first = &fault;
+  return first;
+}
+
 // All throw std::runtime_error with a sentence that names the place.
 Script parse_script(const std::string& json);
 Script parse_script_file(const std::string& path);

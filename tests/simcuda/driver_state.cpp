@@ -73,14 +73,12 @@ CUresult Driver::admit(Entry entry) {
 #undef KILN_SIMCUDA_NAME
   };
   const Lock lock(mutex);
-  for (CallFault& fault : script.calls) {
-    if (fault.name != kNames[static_cast<std::size_t>(entry)] || !fault.when.hit()) continue;
-    Context* context = nullptr;
-    if (fault.sticky && current(context) == CUDA_SUCCESS)
-      poison(*context, {fault.code, "the fault script poisons the context in " + fault.name});
-    return fault.code;
-  }
-  return CUDA_SUCCESS;
+  const CallFault* fault = due(script.calls, [&](const CallFault& f) { return f.name == kNames[static_cast<std::size_t>(entry)]; });
+  if (fault == nullptr) return CUDA_SUCCESS;
+  Context* context = nullptr;
+  if (fault->sticky && current(context) == CUDA_SUCCESS)
+    poison(*context, {fault->code, "the fault script poisons the context in " + fault->name});
+  return fault->code;
 }
 
 CUresult Driver::initialise(Lock&) {
