@@ -76,6 +76,7 @@ class CpuDevice final : public Device {
     properties_.kind = "cpu";
     properties_.arch = std::move(arch);
     properties_.workers = scheduler_->workers();
+    properties_.memory_bytes = machine_bytes();
   }
 
   const DeviceProperties& properties() const override { return properties_; }

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::uint64_t kMargin = 256;
 
-std::uint64_t physical_bytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0) return static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-}
-
 Error no_room(ErrorCode code, std::uint64_t bytes, std::uint64_t limit, const char* why) {
   Error::Data data;
   data.code = code;
@@ -28,8 +22,14 @@ Error no_room(ErrorCode code, std::uint64_t bytes, std::uint64_t limit, const ch
 
 }  // namespace
 
+std::uint64_t machine_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+}
+
 Result<std::unique_ptr<Storage>> make_storage(std::uint64_t bytes) {
-  static const std::uint64_t physical = physical_bytes();
+  static const std::uint64_t physical = machine_bytes();
   if (bytes > physical) return no_room(ErrorCode::BufferTooBig, bytes, physical, "the machine has less memory than that");
   auto storage = std::make_unique<Storage>();
   storage->data = std::aligned_alloc(64, (bytes + kMargin + 63) / 64 * 64);

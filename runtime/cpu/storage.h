@@ -7,6 +7,7 @@
 
 namespace kiln::rt {
 
+std::uint64_t machine_bytes();  // of physical memory
 // Aligned to 64, with room behind the last byte for a vector access that is masked there. Errors: BufferTooBig, OutOfMemory.
 Result<std::unique_ptr<Storage>> make_storage(std::uint64_t bytes);
 // Frees a list linked by `next`; null is an empty one.

@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <string>
 
 #include "cpu/cpu_device.h"
+#include "cuda/cuda_device.h"
 #include "src/server.h"
 
 namespace kiln {
@@ -32,6 +34,27 @@ Error unusable(const char* rule, std::string message) {
   return Error(std::move(data));
 }
 
+// The process's server for one GPU; immortal too, since programs are compiled once a server. A failure is not kept.
+Result<std::shared_ptr<Server>> cuda_server(int ordinal) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& servers = *new std::map<int, std::shared_ptr<Server>>;
+  const cuda::Driver& driver = cuda::driver();
+  const std::lock_guard lock(mutex);
+  if (const auto found = servers.find(ordinal); found != servers.end()) return found->second;
+  auto device = rt::make_cuda_device(driver, ordinal);
+  if (!device.has_value()) return device.error();
+  return servers[ordinal] = rt::make_server(std::move(*device));
+}
+
+// The first GPU that can be used; the first one's error where none can.
+Result<std::shared_ptr<Server>> first_cuda_server() {
+  auto server = cuda_server(0);
+  for (int ordinal = 1; !server.has_value() && ordinal < cuda::driver().devices; ++ordinal) {
+    if (auto other = cuda_server(ordinal); other.has_value()) return other;
+  }
+  return server;
+}
+
 bool is_number(const std::string& text) {
   return !text.empty() && text.size() <= 4 && text.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -44,8 +67,13 @@ Result<Client> Client::open(const std::string& device) {
     if (!server.has_value()) return server.error();
     return Client(*server);
   }
-  if (device == "cuda" || (device.starts_with("cuda:") && is_number(device.substr(5)))) {
-    return unusable("NoDriver", "device '" + device + "' cannot be opened: this build of Kiln has no CUDA device yet; usable here: cpu");
+  const bool numbered = device.starts_with("cuda:") && is_number(device.substr(5));
+  if (device == "cuda" || numbered) {
+    auto server = numbered ? cuda_server(std::stoi(device.substr(5))) : first_cuda_server();
+    if (server.has_value()) return Client(*server);
+    Error::Data data = server.error().data();
+    data.message = "device '" + device + "' cannot be opened: " + data.message + "; the device cpu can always be used";
+    return Error(std::move(data));
   }
   return unusable("UnknownDevice", "there is no device '" + device + "'; the names are cpu, cuda and cuda:N");
 }
@@ -53,7 +81,10 @@ Result<Client> Client::open(const std::string& device) {
 Client Client::default_client() {
   static const Client client = [] {
     const char* named = std::getenv("KILN_DEVICE");
-    if (named == nullptr || *named == 0) return open("cpu").value();
+    if (named == nullptr || *named == 0) {
+      const auto gpu = first_cuda_server();
+      return gpu.has_value() ? Client(*gpu) : open("cpu").value();
+    }
     auto opened = open(named);
     if (opened.has_value()) return *opened;
     Error::Data data = opened.error().data();

@@ -199,7 +199,7 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
                    sum() + " are more than the " + std::to_string(device.max_dynamic_shared) + " a block of " + device.name + " has", total,
                    device.max_dynamic_shared);
   }
-  if (config.cluster != Dim3(1, 1, 1) && device.kind == "cpu") {
+  if (config.cluster != Dim3(1, 1, 1) && !device.clusters) {
     return refusal("ClusterLaunchUnsupported",
                    "clusters of " + text(config.cluster) + " blocks were asked for, and " + device.name + " has none");
   }
@@ -246,9 +246,11 @@ std::optional<Error> validate_aliasing(const LaunchFacts& facts, std::span<const
       if (declared && x == y) continue;
       // Elements of one that are other elements of the other: whose value a thread reads would be a matter of luck.
       if (declared)
-        return Violation{facts}("AliasingArguments", argument(facts, a) + " and " + argument(facts, b) + " may be the same memory (in_place), and they are shifted: bytes " +
-                                                         std::to_string(x.begin) + " to " + std::to_string(x.end) + " and " + std::to_string(y.begin) + " to " +
-                                                         std::to_string(y.end) + "; give them the same view or separate buffers");
+        return Violation{facts}("AliasingArguments", argument(facts, a) + " and " + argument(facts, b) +
+                                                         " may be the same memory (in_place), and they are shifted: bytes " +
+                                                         std::to_string(x.begin) + " to " + std::to_string(x.end) + " and " +
+                                                         std::to_string(y.begin) + " to " + std::to_string(y.end) +
+                                                         "; give them the same view or separate buffers");
       return Violation{facts}("AliasingArguments", argument(facts, a) + " and " + argument(facts, b) + " share memory (bytes " +
                                                        std::to_string(x.begin) + " to " + std::to_string(x.end) + " and " +
                                                        std::to_string(y.begin) + " to " + std::to_string(y.end) + "), and '" +

@@ -25,6 +25,9 @@ struct DeviceProperties {
   Dim3 max_grid{0x7fffffffu, 65535u, 65535u}, max_block{1024u, 1024u, 64u};
   std::uint32_t max_threads_per_block = 1024, max_static_shared = 48 * 1024, max_dynamic_shared = 227 * 1024, warp_size = 32;
   std::uint32_t workers = 1;              // threads or multiprocessors
+  std::uint32_t compute_capability = 0;   // cuda: 90 for 9.0
+  std::uint64_t memory_bytes = 0;
+  bool clusters = false, cooperative = true;  // launches with LaunchConfig::cluster, LaunchConfig::cooperative
 };
 
 class Stream;

@@ -1,0 +1,273 @@
+#include "cuda/cuda_device.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cuda/memory_pool.h"
+#include "cuda/program.h"
+#include "cuda/ptx_target.h"
+#include "cuda/queues.h"
+#include "cuda/staging_pool.h"
+
+namespace kiln::rt {
+namespace {
+
+using namespace kiln::cuda;
+
+constexpr std::size_t kFaultRecords = 2048;
+
+struct CudaTask final : Task {
+  CudaTask* next = nullptr;
+  std::uint32_t queue = 0;
+  Event event;                // Download: when the bytes are there
+  std::vector<void*> fields;  // reused
+};
+
+CUdeviceptr address(const void* p) { return reinterpret_cast<CUdeviceptr>(p); }
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(std::unique_ptr<Session> session, const CudaOptions& options)
+      : session_(std::move(session)), queues_(*session_), memory_(*session_, queues_, options.pool_limit), staging_(*session_, queues_) {}
+  ~CudaDevice() override {
+    for (std::uint32_t q = 0; q < kQueues; ++q) queues_.wait(queues_.last(q));
+    const Session::Current current(*session_);
+    if (records_ != nullptr) session_->call().cuMemFreeHost(records_);
+  }
+
+  Result<void> start();
+
+  const DeviceProperties& properties() const override { return properties_; }
+  Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) override { return memory_.allocate(bytes); }
+  void retire(std::unique_ptr<Storage> storage, const After& after) noexcept override {
+    storage->after = after;
+    memory_.retire(std::move(storage));
+  }
+  bool host_addressable() const override { return false; }
+  Result<Staging> stage(std::uint64_t bytes) override { return staging_.take(bytes); }
+  std::uint64_t max_staging() const override { return StagingPool::kLargest; }
+
+  CompileOptions compile_options(const ir::Kernel& kernel, const Dim3& block, bool aligned16) const override {
+    CompileOptions options;
+    options.target = TargetKind::Ptx;
+    options.arch = target_;
+    options.ptx_version = limits_.ptx_version;
+    if (kernel.has_block_size()) options.block = kernel.block_size;
+    options.block_multiple_of_32 = std::uint64_t{block.x} * block.y * block.z % 32 == 0;
+    options.aligned16 = aligned16;
+    return options;
+  }
+  Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const ProgramFacts& facts) override;
+  std::optional<Error> prepare(const DeviceProgram& program, const LaunchConfig& config) override {
+    return static_cast<const Program&>(program).prepare(config);
+  }
+
+  std::span<ir::FaultRecord> fault_records() override { return {records_, kFaultRecords}; }
+  std::uint64_t fault_address() override { return records_address_; }
+
+  Task& acquire() override;
+  void abandon(Task& task) noexcept override {
+    queues_.unplace();
+    give_back(static_cast<CudaTask&>(task));
+  }
+  Result<Event> submit(Task& task, std::uint32_t queue, const After& after) override;
+  bool busy(std::uint32_t queue, const After& after) const override {
+    return !queues_.over(queues_.last(queue)) || [&] {
+      bool open = false;
+      after.for_each([&](Event e) { open = open || !queues_.over(e); });
+      return open;
+    }();
+  }
+  void begin_host(Task& task) override { queues_.wait(static_cast<CudaTask&>(task).event); }
+  void finish_host(Task& task) noexcept override { give_back(static_cast<CudaTask&>(task)); }
+
+  bool done(Event event) const override { return queues_.done(event); }
+  void wait(Event event) override { queues_.wait(event); }
+  Event last(std::uint32_t queue) const override { return queues_.last(queue); }
+  std::optional<Error> poisoned() const override { return session_->first_failure(); }
+  bool lost(Event event) const override { return session_->poisoned() && !queues_.over(event); }
+
+ private:
+  void give_back(CudaTask& task) noexcept;
+  Result<Event> enqueue(CudaTask& task, std::uint32_t queue, const After& after);
+
+  const std::unique_ptr<Session> session_;
+  mutable Queues queues_;
+  MemoryPool memory_;
+  StagingPool staging_;
+  DeviceProperties properties_;
+  DeviceLimits limits_;
+  std::string target_;  // the architecture to compile for
+  ir::FaultRecord* records_ = nullptr;
+  std::uint64_t records_address_ = 0;
+  std::mutex tasks_mutex_;
+  CudaTask* free_ = nullptr;  // guarded
+  std::vector<std::unique_ptr<CudaTask>> tasks_;
+};
+
+Result<void> CudaDevice::start() {
+  const auto value = [&](CUdevice_attribute attribute) { return static_cast<std::uint32_t>(std::max(0, session_->attribute(attribute))); };
+  const auto positive = [&](CUdevice_attribute attribute, std::uint32_t otherwise) {
+    const std::uint32_t v = value(attribute);
+    return v != 0 ? v : otherwise;
+  };
+  const std::uint32_t major = value(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                      minor = value(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  limits_.capability = major * 10 + minor;
+  limits_.ptx_version = ptx_of_driver(session_->driver().version);
+  target_ = best_target(limits_.capability, limits_.ptx_version);
+  if (target_.empty()) {
+    Error::Data data;
+    data.code = ErrorCode::NotFound;
+    data.rule = "ComputeCapabilityTooLow";
+    data.message = session_->name() + " has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
+                   ", and Kiln needs 7.5 or newer";
+    return Error(std::move(data));
+  }
+  limits_.portable_shared = positive(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 * 1024);
+  limits_.most_shared = std::max(limits_.portable_shared, value(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+  limits_.multiprocessors = positive(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);
+  limits_.cooperative = value(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
+  limits_.clusters = major >= 9 && value(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0;
+
+  properties_.name = session_->name();
+  properties_.kind = "cuda";
+  properties_.arch = target_;
+  properties_.max_grid = {positive(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff), positive(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535),
+                          positive(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535)};
+  properties_.max_block = {positive(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024), positive(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024),
+                           positive(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64)};
+  properties_.max_threads_per_block = positive(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024);
+  properties_.max_static_shared = limits_.portable_shared;
+  properties_.max_dynamic_shared = limits_.most_shared;
+  properties_.warp_size = positive(CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32);
+  properties_.workers = limits_.multiprocessors;
+  properties_.compute_capability = limits_.capability;
+  properties_.memory_bytes = memory_.total_bytes();
+  properties_.clusters = limits_.clusters;
+  properties_.cooperative = limits_.cooperative;
+
+  const Session::Current current(*session_);
+  const DriverEntries& call = session_->call();
+  void* records = nullptr;
+  CUdeviceptr device_records = 0;
+  CUresult r = call.cuMemHostAlloc(&records, kFaultRecords * sizeof(ir::FaultRecord), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+  if (r == CUDA_SUCCESS) r = call.cuMemHostGetDevicePointer(&device_records, records, 0);
+  records_ = static_cast<ir::FaultRecord*>(records);
+  records_address_ = device_records;
+  if (r != CUDA_SUCCESS) return session_->failed(r, Phase::Open, "mapped memory for fault records on " + session_->name());
+  std::fill_n(records_, kFaultRecords, ir::FaultRecord{});
+  return {};
+}
+
+Result<std::unique_ptr<DeviceProgram>> CudaDevice::load(const CompiledCode& code, const ProgramFacts& facts) {
+  const auto named = [&](const Error& error) {
+    Error::Data data = error.data();
+    data.kernel = facts.kernel;
+    return Error(std::move(data));
+  };
+  auto module = Module::load(*session_, limits_, code.code, "kernel '" + facts.kernel + "'");
+  if (!module.has_value()) return named(module.error());
+  std::vector<std::uint32_t> offsets;
+  for (const ir::ParamField& field : facts.layout.fields) offsets.push_back(field.offset);
+  auto program = Program::make(*session_, limits_, std::move(*module), code.symbol, facts.kernel, std::move(offsets));
+  if (!program.has_value()) return named(program.error());
+  return std::unique_ptr<DeviceProgram>(std::move(*program));
+}
+
+// --- tasks -----------------------------------------------------------------------------------------------------------------
+
+Task& CudaDevice::acquire() {
+  queues_.place();
+  const std::lock_guard lock(tasks_mutex_);
+  if (free_ != nullptr) {
+    CudaTask& task = *free_;
+    free_ = task.next;
+    return task;
+  }
+  tasks_.push_back(std::make_unique<CudaTask>());
+  return *tasks_.back();
+}
+
+void CudaDevice::give_back(CudaTask& task) noexcept {
+  task.staging = Staging();
+  const std::lock_guard lock(tasks_mutex_);
+  task.next = free_;
+  free_ = &task;
+}
+
+Result<Event> CudaDevice::submit(Task& base, std::uint32_t queue, const After& after) {
+  auto& task = static_cast<CudaTask&>(base);
+  Result<Event> event = enqueue(task, queue, after);
+  if (event.has_value() && task.kind == Task::Kind::Upload) staging_.give_back_after(std::move(task.staging), *event);
+  if (event.has_value() && task.kind == Task::Kind::Download) {
+    task.event = *event;
+  } else {
+    give_back(task);
+  }
+  return event;
+}
+
+Result<Event> CudaDevice::enqueue(CudaTask& task, std::uint32_t queue, const After& after) {
+  const DriverEntries& call = session_->call();
+  switch (task.kind) {
+    case Task::Kind::Launch: {
+      const auto& program = static_cast<const Program&>(*task.program);
+      const std::vector<std::uint32_t>& offsets = program.offsets();
+      if (task.fields.size() < offsets.size()) task.fields.resize(offsets.size());
+      for (std::size_t i = 0; i < offsets.size(); ++i) task.fields[i] = task.params + offsets[i];
+      return queues_.enqueue(queue, after, &program.kernel(), Phase::Launch, "launching the kernel", [&](CUstream stream) {
+        CUlaunchAttribute attributes[2];
+        const CUlaunchConfig config =
+            driver_config(task.grid, task.block, task.cluster, task.cooperative, task.dynamic_shared, stream, attributes);
+        return call.cuLaunchKernelEx(&config, program.function(), task.fields.data(), nullptr);
+      });
+    }
+    case Task::Kind::Copy:
+      return queues_.enqueue(queue, after, nullptr, Phase::Transfer, "copying on the device", [&](CUstream stream) {
+        return call.cuMemcpyDtoDAsync(address(task.to), address(task.from), task.bytes, stream);
+      });
+    case Task::Kind::Zero:
+      return queues_.enqueue(queue, after, nullptr, Phase::Transfer, "filling with zeros",
+                             [&](CUstream stream) { return call.cuMemsetD8Async(address(task.to), 0, task.bytes, stream); });
+    case Task::Kind::Upload:
+      return queues_.enqueue(queue, after, nullptr, Phase::Transfer, "copying to the device", [&](CUstream stream) {
+        return call.cuMemcpyHtoDAsync(address(task.to), task.staging.data(), task.bytes, stream);
+      });
+    case Task::Kind::Download:
+      return queues_.enqueue(queue, after, nullptr, Phase::Transfer, "copying from the device", [&](CUstream stream) {
+        return call.cuMemcpyDtoHAsync(task.staging.data(), address(task.from), task.bytes, stream);
+      });
+    case Task::Kind::Host: break;  // not on a device that the host does not reach
+  }
+  queues_.unplace();
+  return Error(ErrorCode::UnsupportedIo, "the host does not reach this device's memory");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_cuda_device(const Driver& driver, int ordinal, const CudaOptions& options) {
+  if (!driver.ok()) {
+    Error::Data data;
+    data.code = ErrorCode::NotFound;
+    data.rule = driver.state == DriverState::NoLibrary ? "NoDriver" : name(driver.state);
+    data.message = driver.sentence;
+    return Error(std::move(data));
+  }
+  if (ordinal < 0 || ordinal >= driver.devices) {
+    Error::Data data;
+    data.code = ErrorCode::NotFound;
+    data.rule = "NoSuchDevice";
+    data.message = "there is no device cuda:" + std::to_string(ordinal) + "; the CUDA driver has " + std::to_string(driver.devices) +
+                   (driver.devices == 1 ? " device, cuda:0" : " devices, cuda:0 to cuda:" + std::to_string(driver.devices - 1));
+    return Error(std::move(data));
+  }
+  auto session = Session::open(driver, ordinal);
+  if (!session.has_value()) return session.error();
+  auto device = std::make_unique<CudaDevice>(std::move(*session), options);
+  if (auto ok = device->start(); !ok.has_value()) return ok.error();
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace kiln::rt

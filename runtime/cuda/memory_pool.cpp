@@ -1,0 +1,193 @@
+#include "cuda/memory_pool.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kiln::cuda {
+namespace {
+
+constexpr std::uint64_t kGrain = 512;                      // of the driver
+constexpr std::uint64_t kLarge = std::uint64_t{64} << 20;  // from here on in steps of kLargeGrain, below in eight steps a doubling
+constexpr std::uint64_t kLargeGrain = std::uint64_t{2} << 20;
+
+std::uint64_t round_up(std::uint64_t v, std::uint64_t to) { return (v + to - 1) / to * to; }
+
+// Sizes that repeat, so that blocks fit again: at most an eighth is wasted.
+std::uint64_t size_class(std::uint64_t bytes) {
+  if (bytes >= kLarge) return round_up(bytes, kLargeGrain);
+  std::uint64_t step = kGrain;
+  while (step * 16 <= bytes) step *= 2;
+  return round_up(bytes, step);
+}
+
+}  // namespace
+
+MemoryPool::MemoryPool(Session& session, Queues& queues, std::uint64_t limit) : session_(session), queues_(queues) {
+  std::size_t total = 0;
+  if (session_.call().cuDeviceTotalMem(&total, session_.device()) == CUDA_SUCCESS) total_ = total;
+  limit_ = limit != 0 ? limit : total_ / 4;
+}
+
+MemoryPool::~MemoryPool() {
+  free_kept(0, true);
+  drop_owned();
+}
+
+// A block that is free for anybody first, else the one of that size that was handed back first. Under the lock.
+MemoryPool::Block MemoryPool::take_kept(std::uint64_t bytes) {
+  const std::uint64_t most = bytes < kLarge ? bytes : bytes + bytes / 8;
+  auto best = kept_.end();
+  for (auto at = kept_.lower_bound(bytes); at != kept_.end() && at->first <= most; ++at) {
+    if (best == kept_.end()) best = at;
+    if (queues_.done(at->second->after)) {
+      best = at;
+      at->second->after.clear();
+      break;
+    }
+  }
+  if (best == kept_.end()) return nullptr;
+  Block block = std::move(best->second);
+  kept_.erase(best);
+  pooled_ -= block->capacity;
+  return block;
+}
+
+CUresult MemoryPool::ask_driver(std::uint64_t bytes, CUdeviceptr& address) {
+  const Session::Current current(session_);
+  return session_.call().cuMemAlloc(&address, bytes);
+}
+
+Result<MemoryPool::Block> MemoryPool::allocate(std::uint64_t bytes) {
+  if (session_.poisoned()) return session_.lost(Phase::Allocate);
+  drop_owned();
+  const std::string size = std::to_string(bytes);
+  if (total_ != 0 && bytes > total_) {
+    Error::Data data;
+    data.code = ErrorCode::BufferTooBig;
+    data.message = "no buffer of " + size + " bytes: " + session_.name() + " has " + std::to_string(total_) + " in all";
+    data.requested = bytes;
+    data.limit = total_;
+    return Error(std::move(data));
+  }
+  std::uint64_t capacity = size_class(bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    if (Block block = take_kept(capacity)) {
+      block->bytes = bytes;
+      used_ += block->capacity;
+      return block;
+    }
+  }
+  CUdeviceptr address = 0;
+  CUresult result = ask_driver(capacity, address);
+  std::uint64_t given_back = 0;
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    given_back = free_kept(0, true);
+    capacity = round_up(bytes, kGrain);
+    result = ask_driver(capacity, address);
+  }
+  if (result != CUDA_SUCCESS) return no_memory(result, bytes, given_back);
+  auto block = std::make_unique<rt::Storage>();
+  block->data = reinterpret_cast<void*>(address);
+  block->bytes = bytes;
+  block->capacity = capacity;
+  const std::lock_guard lock(mutex_);
+  used_ += capacity;
+  return block;
+}
+
+Error MemoryPool::no_memory(CUresult result, std::uint64_t bytes, std::uint64_t given_back) {
+  const std::string doing = "a buffer of " + std::to_string(bytes) + " bytes on " + session_.name();
+  const Error error = session_.failed(result, Phase::Allocate, doing);
+  if (error.code() != ErrorCode::OutOfMemory) return error;
+  std::size_t free_bytes = 0, total = 0;
+  {
+    const Session::Current current(session_);
+    session_.call().cuMemGetInfo(&free_bytes, &total);
+  }
+  Error::Data data = error.data();
+  data.message += " (free: " + std::to_string(free_bytes) + " of " + std::to_string(total_) +
+                  " bytes, in buffers of this process: " + std::to_string(used_bytes()) + ", pooled: " + std::to_string(pooled_bytes()) +
+                  ", given back before the second attempt: " + std::to_string(given_back) + ")";
+  data.requested = bytes;
+  data.limit = free_bytes;
+  return Error(std::move(data));
+}
+
+void MemoryPool::retire(std::unique_ptr<rt::Storage> storage) noexcept {
+  if (storage->owner != nullptr) {
+    {
+      const std::lock_guard lock(mutex_);
+      storage->next = owned_;
+      owned_ = storage.release();
+    }
+    drop_owned();
+    return;
+  }
+  bool full = false;
+  try {
+    const std::lock_guard lock(mutex_);
+    used_ -= storage->capacity;
+    const std::uint64_t capacity = storage->capacity;
+    kept_.emplace(capacity, std::move(storage));
+    pooled_ += capacity;
+    full = pooled_ > limit_;
+  } catch (...) {  // no memory to note it: the block is lost until the context goes
+  }
+  if (full) free_kept(limit_, false);
+}
+
+// Frees kept blocks, the largest first, until no more than `keep` bytes of them are left; those in use only with `wait`.
+std::uint64_t MemoryPool::free_kept(std::uint64_t keep, bool wait) {
+  Blocks taken;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto at = kept_.end(); at != kept_.begin() && pooled_ > keep;) {
+      --at;
+      if (!wait && !queues_.done(at->second->after)) continue;
+      pooled_ -= at->first;
+      const auto node = at++;
+      taken.insert(kept_.extract(node));
+    }
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& [capacity, block] : taken) {
+    block->after.for_each([&](rt::Event e) { queues_.wait(e); });
+    const Session::Current current(session_);
+    session_.call().cuMemFree(reinterpret_cast<CUdeviceptr>(block->data));
+    bytes += capacity;
+  }
+  return bytes;
+}
+
+// Lets go of imported memory whose tasks are over.
+void MemoryPool::drop_owned() noexcept {
+  rt::Storage* over = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    for (rt::Storage** at = &owned_; *at != nullptr;) {
+      rt::Storage* storage = *at;
+      if (queues_.done(storage->after)) {
+        *at = storage->next;
+        storage->next = over;
+        over = storage;
+      } else {
+        at = &storage->next;
+      }
+    }
+  }
+  while (over != nullptr) delete std::exchange(over, over->next);  // without the lock: the owner may do what it likes
+}
+
+std::uint64_t MemoryPool::pooled_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return pooled_;
+}
+std::uint64_t MemoryPool::used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+}  // namespace kiln::cuda

@@ -1,0 +1,87 @@
+// The device's queues: streams of the driver, and a ring of its events for the positions of each.
+#pragma once
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuda/session.h"
+#include "src/device.h"
+
+namespace kiln::cuda {
+
+// Thread-safe. Work is given to the driver at once, in the order of enqueue(); a position of a queue is over when the event recorded behind
+// it is. At most kOutstanding positions are not known to be over, so that the driver never makes a thread wait and no event is used twice
+// at a time: take a place() before each.
+class Queues {
+ public:
+  static constexpr std::size_t kOutstanding = 512;
+
+  explicit Queues(Session& session);
+  ~Queues();  // waits for all work
+
+  // Makes room for one position; waits while kOutstanding are outstanding: call it without a lock. Given back by enqueue or by unplace.
+  void place();
+  void unplace() noexcept;
+
+  // Enqueues `operation(CUstream) -> CUresult` after the events. `kernel` (may be null) is named should the device fail before the position
+  // is known to be over, and must live until then. The place is used up in any event.
+  template <class Operation>
+  Result<rt::Event> enqueue(std::uint32_t queue, const rt::After& after, const std::string* kernel, Phase phase, const char* doing,
+                            Operation&& operation) {
+    const std::lock_guard lock(mutex_);
+    const Placed placed{*this};
+    if (session_.poisoned()) return session_.lost(phase);
+    const Session::Current current(session_);
+    CUstream stream = nullptr;
+    if (const CUresult r = prepare(queue, after, stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));
+    if (const CUresult r = operation(stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));
+    return record(queue, kernel, phase, doing);
+  }
+
+  bool done(rt::Event event);
+  bool done(const rt::After& after);
+  void wait(rt::Event event);
+  rt::Event last(std::uint32_t queue) const { return {queue, queues_[queue].submitted.load(std::memory_order_acquire)}; }
+  // Known to be over, without asking the driver.
+  bool over(rt::Event event) const { return queues_[event.queue].completed.load(std::memory_order_acquire) >= event.position; }
+
+ private:
+  struct Slot {
+    CUevent event = nullptr;
+    const std::string* kernel = nullptr;
+    std::uint64_t order = 0;  // among the positions of all queues
+  };
+  struct alignas(64) Queue {
+    CUstream stream = nullptr;
+    std::atomic<std::uint64_t> submitted{0}, completed{0};
+    std::vector<Slot> ring;  // kOutstanding of them from the first use on
+  };
+  struct Placed {
+    Queues& queues;
+    ~Placed() { queues.give_back_locked(); }
+  };
+
+  static std::string text(const std::string* kernel) { return kernel != nullptr ? *kernel : std::string(); }
+  CUresult prepare(std::uint32_t queue, const rt::After& after, CUstream& stream);
+  Result<rt::Event> record(std::uint32_t queue, const std::string* kernel, Phase phase, const char* doing);
+  void give_back_locked() noexcept;
+  Slot& slot(rt::Event event) { return queues_[event.queue].ring[event.position % kOutstanding]; }
+  void raise(rt::Event event);
+  bool ask(rt::Event event);  // the driver, whether it is over
+  void reap();
+  std::vector<std::string> suspects() const;
+
+  Session& session_;
+  std::mutex mutex_;  // the order of enqueueing; what is not atomic
+  std::condition_variable room_;
+  std::array<Queue, rt::kQueues> queues_;
+  std::uint64_t submitted_ = 0, completed_floor_ = 0;  // over all queues; the second as last counted
+  std::size_t placed_ = 0;
+  std::uint64_t order_ = 0;
+};
+
+}  // namespace kiln::cuda

@@ -1,0 +1,78 @@
+// A device's primary context and its fate: what all parts of the CUDA device share.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "cuda/driver.h"
+#include "cuda/errors.h"
+
+namespace kiln::cuda {
+
+// Thread-safe.
+class Session {
+ public:
+  // Retains the primary context of the device. The driver is ok and outlives the session.
+  static Result<std::unique_ptr<Session>> open(const Driver& driver, int ordinal);
+  ~Session();  // releases it
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const Driver& driver() const { return driver_; }
+  const DriverEntries& call() const { return driver_.call; }
+  CUdevice device() const { return device_; }
+  CUcontext context() const { return context_; }
+  const std::string& name() const { return name_; }
+  int attribute(CUdevice_attribute attribute) const;  // 0 where the driver does not know it
+
+  // Makes the context current for the thread; at the end of the scope what was current is so again.
+  class Current {
+   public:
+    explicit Current(const Session& session) : call_(session.call()) {
+      CUcontext now = nullptr;
+      if (call_.cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == session.context()) return;
+      pushed_ = call_.cuCtxPushCurrent(session.context()) == CUDA_SUCCESS;
+    }
+    ~Current() {
+      CUcontext ours = nullptr;
+      if (pushed_) call_.cuCtxPopCurrent(&ours);
+    }
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+   private:
+    const DriverEntries& call_;
+    bool pushed_ = false;
+  };
+
+  // The error for a result that is none of success. The first sticky one poisons the device; once it is poisoned every error says so.
+  Error failed(CUresult result, Phase phase, const std::string& doing, const std::string& kernel = {});
+  // The same, and the device is poisoned whatever the result is: what it does is not known any more.
+  Error fatal(CUresult result, Phase phase, const std::string& doing);
+
+  bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
+  std::optional<Error> first_failure() const;  // set once poisoned
+  Error lost(Phase phase) const;               // of an operation that is not even tried. Precondition: poisoned()
+
+  // Asked once, when the device is poisoned: the kernels that may have been running, first submitted first. Set before the session is
+  // shared.
+  void on_poison(std::function<std::vector<std::string>()> suspects) { suspects_ = std::move(suspects); }
+
+ private:
+  Session(const Driver& driver, CUdevice device) : driver_(driver), device_(device) {}
+  void poison(CUresult result, const std::string& doing);
+
+  const Driver& driver_;
+  const CUdevice device_;
+  CUcontext context_ = nullptr;
+  std::string name_;
+  std::function<std::vector<std::string>()> suspects_;
+  std::atomic<bool> poisoned_{false};
+  mutable std::mutex mutex_;
+  std::optional<Error> first_;  // guarded
+};
+
+}  // namespace kiln::cuda

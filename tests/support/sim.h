@@ -1,0 +1,33 @@
+// The simulated CUDA driver as a device of the tests.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "cuda/cuda_device.h"
+#include "kiln/runtime/client.h"
+#include "src/server.h"
+
+namespace kiln::test {
+
+std::string sim_library();  // the path, for KILN_CUDA_LIBRARY
+
+// The simulated driver, opened once in this process, with an H200 (cuda:0), a T4 (1) and a device of tiny limits (2).
+const cuda::Driver& sim_driver();
+inline constexpr int kSimH200 = 0, kSimT4 = 1, kSimTiny = 2;
+
+// A server of its own on one of them.
+std::shared_ptr<Server> make_sim_server(int ordinal = kSimH200, const rt::CudaOptions& options = {});
+// The process's client of one of them; immortal.
+Client sim_client(int ordinal);
+
+// The fault script while one lives; see tests/simcuda/README.md. Throws std::runtime_error when it is wrong.
+class SimScript {
+ public:
+  explicit SimScript(const std::string& json);
+  ~SimScript();
+  SimScript(const SimScript&) = delete;
+};
+unsigned long long sim_count(const char* what);
+std::string sim_report();
+
+}  // namespace kiln::test
