@@ -1,0 +1,67 @@
+#include "llvm_emit.h"
+
+#include <llvm/CodeGen/MachineFunctionPass.h>
+#include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
+
+#include <algorithm>
+
+#include "llvm_guard.h"
+
+namespace kiln::codegen {
+namespace {
+
+// Takes the place of the pass manager that TargetPassConfig fills: LLVM's own switches for leaving passes out are options of the whole
+// process, which belongs to others too.
+class Chosen final : public llvm::legacy::PassManagerBase {
+ public:
+  Chosen(llvm::legacy::PassManager& into, std::span<const std::string_view> left_out) : into_(into), left_out_(left_out) {}
+
+  void add(llvm::Pass* pass) override {
+    const auto it = std::find(left_out_.begin(), left_out_.end(), std::string_view(pass->getPassName()));
+    if (it == left_out_.end()) return into_.add(pass);
+    met_ |= std::uint64_t{1} << (it - left_out_.begin());
+    delete pass;
+  }
+
+  void check() const {
+#ifndef NDEBUG
+    for (std::size_t i = 0; i < left_out_.size(); ++i) {
+      if ((met_ >> i & 1) == 0)
+        throw CompileError("this LLVM's code generation has no pass '" + std::string(left_out_[i]) + "' to leave out", false);
+    }
+#endif
+  }
+
+ private:
+  llvm::legacy::PassManager& into_;
+  std::span<const std::string_view> left_out_;
+  std::uint64_t met_ = 0;  // bit per name
+};
+
+}  // namespace
+
+// What TargetMachine::addPassesToEmitFile() does, through Chosen.
+void emit_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type, std::span<const std::string_view> left_out,
+               llvm::raw_pwrite_stream& out) {
+  llvm::legacy::PassManager passes;
+  Chosen chosen(passes, left_out);
+  auto* const modules = new llvm::MachineModuleInfoWrapperPass(&machine);
+  llvm::TargetPassConfig* const config = machine.createPassConfig(chosen);
+  config->setDisableVerify(true);
+  passes.add(config);
+  passes.add(modules);
+  bool failed = config->addISelPasses();
+  if (!failed) {
+    config->addMachinePasses();
+    config->setInitialized();
+    failed = machine.addAsmPrinter(chosen, out, nullptr, type, modules->getMMI().getContext());
+  }
+  if (failed) throw CompileError("this LLVM cannot write code for " + machine.getTargetTriple().str(), true);
+  chosen.check();
+  passes.add(llvm::createFreeMachineFunctionPass());
+  passes.run(module);
+}
+
+}  // namespace kiln::codegen
