@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "analysis_bounds_numbers.h"
 #include "pass_util.h"
 
 namespace kiln::ir {
 namespace {
 
 using Range = Prover::Range;
-
-bool countable(Type t) { return is_integer(t) || is_bool(t); }
 
 // One evaluation of all operations in program order, gets giving the ranges assumed; what the sets put in comes out.
 class Round {
