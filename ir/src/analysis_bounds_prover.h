@@ -8,6 +8,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kiln/ir/kernel.h"
@@ -86,13 +87,17 @@ class Prover {
   bool spend() { return budget_ != 0 && budget_-- != 0; }
   Num upper(Node x, int depth);
   Num lower(Node x, int depth);
+  bool non_negative(Node x, int depth) { return at(x).lo >= 0 || lower(x, depth) >= 0; }
   Num upper_of_operation(Node x, int depth);
   Num lower_of_operation(Node x, int depth);
   Num at_most(Node x, Node y, int depth);  // the smallest k found with x <= y + k
   Num at_most_up(Node x, Node y, int depth);
   Num at_most_down(Node x, Node y, int depth);
-  Num through(Node x, Node user, int depth);  // the smallest k with x <= user + k
-  bool exact(Node x, int depth);              // the operation does not wrap
+  Num through(Node x, Node user, int depth);       // the smallest k with x <= user + k
+  Num at_most_product(Node x, Node y, int depth);  // where y is a product
+  bool is_row_major(Node x) const;
+  std::optional<Range> product(Node x, int depth, bool with_lower);
+  bool exact(Node x, int depth);  // the operation does not wrap
 
   const Data& at(Node n) const { return nodes_[n]; }
 

@@ -60,7 +60,7 @@ Num Prover::lower(Node x, int depth) {
   return best;
 }
 
-// The mathematical result of an add, sub or narrowing cast fits its type.
+// The mathematical result of an add, sub, product of no negative numbers, or narrowing cast fits its type.
 bool Prover::exact(Node x, int depth) {
   const Data d = at(x);
   const Node a = d.operand[0], b = d.operand[1];
@@ -71,9 +71,22 @@ bool Prover::exact(Node x, int depth) {
       if (upper(a, depth) - lower(b, depth) > max) return false;
       if (lower(a, depth) - upper(b, depth) >= min) return true;
       return min <= 0 && at_most(b, a, depth) <= 0;
+    case Opcode::Mul: return product(x, depth, false).has_value();
     case Opcode::Cast: return lower(a, depth) >= min && upper(a, depth) <= max;
     default: return false;
   }
+}
+
+// The range of a product of no negative numbers that fits its type; its lower end is that of the types unless it is asked for. Each bound
+// is asked once: asked again, when the budget is spent, it may be wider, and the products of such bounds need not fit a Num.
+std::optional<Prover::Range> Prover::product(Node x, int depth, bool with_lower) {
+  const Node a = at(x).operand[0], b = at(x).operand[1];
+  const Type type = at(x).type;
+  const auto least = [&](Node n) { return with_lower || at(n).lo < 0 ? lower(n, depth) : at(n).lo; };
+  const Num l = least(a), m = least(b), u = upper(a, depth), v = upper(b, depth);
+  constexpr Num limit = Num{1} << 62;
+  if (l < 0 || m < 0 || u < l || v < m || u >= limit || v >= limit || u * v > type_max(type)) return {};
+  return Range{l * m, u * v};
 }
 
 Num Prover::upper_of_operation(Node x, int depth) {
@@ -87,14 +100,12 @@ Num Prover::upper_of_operation(Node x, int depth) {
       if (!exact(x, depth)) return kInfinity;
       return std::min(upper(a, depth) - lower(b, depth), at_most(a, b, depth));
     case Opcode::Mul: {
-      if (lower(a, depth) < 0 || lower(b, depth) < 0) return kInfinity;
-      const Num u = upper(a, depth), v = upper(b, depth);
-      if (u >= (Num{1} << 62) || v >= (Num{1} << 62) || u * v > type_max(d.type)) return kInfinity;
-      return u * v;
+      const auto range = product(x, depth, false);
+      return range ? range->hi : kInfinity;
     }
     case Opcode::Div: {
       const Num divisor = lower(b, depth);
-      return divisor >= 1 && lower(a, depth) >= 0 ? upper(a, depth) / divisor : kInfinity;
+      return divisor >= 1 && non_negative(a, depth) ? upper(a, depth) / divisor : kInfinity;
     }
     case Opcode::Rem: {
       Num best = std::max<Num>(upper(a, depth), 0);
@@ -103,22 +114,22 @@ Num Prover::upper_of_operation(Node x, int depth) {
     }
     case Opcode::And: {
       Num best = kInfinity;
-      if (lower(a, depth) >= 0) best = upper(a, depth);
-      if (lower(b, depth) >= 0) best = std::min(best, upper(b, depth));
+      if (non_negative(a, depth)) best = upper(a, depth);
+      if (non_negative(b, depth)) best = std::min(best, upper(b, depth));
       return best;
     }
     case Opcode::Or:
     case Opcode::Xor:
-      if (lower(a, depth) < 0 || lower(b, depth) < 0) return kInfinity;
+      if (!non_negative(a, depth) || !non_negative(b, depth)) return kInfinity;
       return all_bits(std::max(upper(a, depth), upper(b, depth)));
     case Opcode::Shl: {
       const Num u = upper(a, depth), count = upper(b, depth);
-      if (lower(a, depth) < 0 || lower(b, depth) < 0 || u >= (Num{1} << 62) || count >= 62) return kInfinity;
+      if (!non_negative(a, depth) || !non_negative(b, depth) || u < 0 || u >= (Num{1} << 62) || count < 0 || count >= 62) return kInfinity;
       const Num shifted = u << static_cast<int>(count);
       return shifted <= type_max(d.type) ? shifted : kInfinity;
     }
     case Opcode::Shr: {
-      if (lower(a, depth) < 0) return kInfinity;
+      if (!non_negative(a, depth)) return kInfinity;
       const Num u = upper(a, depth), count = lower(b, depth);
       return count >= 0 && count < 64 ? u >> static_cast<int>(count) : u;
     }
@@ -127,7 +138,7 @@ Num Prover::upper_of_operation(Node x, int depth) {
     case Opcode::Cast: {
       if (exact(x, depth)) return upper(a, depth);
       // Cutting bits off a non-negative value, or reading an unsigned one as signed, only ever makes it smaller.
-      return lower(a, depth) >= 0 ? upper(a, depth) : kInfinity;
+      return non_negative(a, depth) ? upper(a, depth) : kInfinity;
     }
     case Opcode::Select: {
       const std::size_t m = mark();
@@ -156,19 +167,18 @@ Num Prover::lower_of_operation(Node x, int depth) {
       if (!exact(x, depth)) return -kInfinity;
       return std::max(lower(a, depth) - upper(b, depth), -at_most(b, a, depth));
     case Opcode::Mul: {
-      const Num u = upper(a, depth), v = upper(b, depth), l = lower(a, depth), m = lower(b, depth);
-      if (l < 0 || m < 0 || u >= (Num{1} << 62) || v >= (Num{1} << 62) || u * v > type_max(d.type)) return -kInfinity;
-      return l * m;
+      const auto range = product(x, depth, true);
+      return range ? range->lo : -kInfinity;
     }
     case Opcode::Div: {
       const Num divisor = upper(b, depth);
-      return lower(a, depth) >= 0 && lower(b, depth) >= 1 ? lower(a, depth) / divisor : -kInfinity;
+      return divisor >= 1 && non_negative(a, depth) && lower(b, depth) >= 1 ? lower(a, depth) / divisor : -kInfinity;
     }
     case Opcode::Rem:
-      if (lower(a, depth) >= 0) return 0;
+      if (non_negative(a, depth)) return 0;
       return -kInfinity;
-    case Opcode::And: return lower(a, depth) >= 0 || lower(b, depth) >= 0 ? Num{0} : -kInfinity;
-    case Opcode::Shr: return lower(a, depth) >= 0 ? Num{0} : -kInfinity;
+    case Opcode::And: return non_negative(a, depth) || non_negative(b, depth) ? Num{0} : -kInfinity;
+    case Opcode::Shr: return non_negative(a, depth) ? Num{0} : -kInfinity;
     case Opcode::Min: return std::min(lower(a, depth), lower(b, depth));
     case Opcode::Max: return std::max(lower(a, depth), lower(b, depth));
     case Opcode::Cast: return exact(x, depth) ? lower(a, depth) : -kInfinity;
@@ -215,8 +225,16 @@ Num Prover::at_most(Node x, Node y, int depth) {
     const Num k = fact.through ? through(x, fact.to, depth - 1) : fact.k;
     if (k < kInfinity) best = std::min(best, plus(at_most(fact.to, y, depth - 1), k));
   }
+  if (is_row_major(x)) {  // such a value has no facts of its own; what lies below y may be the product that it is compared with
+    for (std::uint32_t f = at(y).in; f != kNone; f = facts_[f].next_in) {
+      const Fact fact = facts_[f];
+      best = std::min(best, plus(at_most(x, fact.from, depth - 1), fact.k));
+    }
+  }
   best = std::min(best, at_most_up(x, y, depth - 1));
   best = std::min(best, at_most_down(x, y, depth - 1));
+  // A thread's number in a declared block, say, against a size that is required to be that of the block.
+  if (is_integer(at(x).type) && at(x).hi < type_max(at(x).type)) best = std::min(best, plus(at(x).hi, -lower(y, depth - 1)));
   path_.pop_back();
   return best;
 }
@@ -241,21 +259,21 @@ Num Prover::at_most_up(Node x, Node y, int depth) {
     case Opcode::Sub: return exact(x, depth) ? plus(at_most(a, y, depth), -lower(b, depth)) : kInfinity;
     case Opcode::Div:
     case Opcode::Shr:
-      if (lower(a, depth) < 0 || (d.code == Opcode::Div && lower(b, depth) < 1)) return kInfinity;
+      if (!non_negative(a, depth) || (d.code == Opcode::Div && lower(b, depth) < 1)) return kInfinity;
       return at_most(a, y, depth);
     case Opcode::Rem: {
-      Num best = lower(a, depth) >= 0 ? at_most(a, y, depth) : kInfinity;
+      Num best = non_negative(a, depth) ? at_most(a, y, depth) : kInfinity;
       if (lower(b, depth) >= 1) best = std::min(best, plus(at_most(b, y, depth), -1));
       return best;
     }
     case Opcode::And: {
-      Num best = lower(a, depth) >= 0 ? at_most(a, y, depth) : kInfinity;
-      if (lower(b, depth) >= 0) best = std::min(best, at_most(b, y, depth));
+      Num best = non_negative(a, depth) ? at_most(a, y, depth) : kInfinity;
+      if (non_negative(b, depth)) best = std::min(best, at_most(b, y, depth));
       return best;
     }
     case Opcode::Min: return std::min(at_most(a, y, depth), at_most(b, y, depth));
     case Opcode::Max: return std::max(at_most(a, y, depth), at_most(b, y, depth));
-    case Opcode::Cast: return exact(x, depth) || lower(a, depth) >= 0 ? at_most(a, y, depth) : kInfinity;
+    case Opcode::Cast: return exact(x, depth) || non_negative(a, depth) ? at_most(a, y, depth) : kInfinity;
     case Opcode::Select: {
       const std::size_t m = mark();
       ++busy_depth_;
@@ -286,6 +304,7 @@ Num Prover::at_most_down(Node x, Node y, int depth) {
     case Opcode::Max: return std::min(at_most(x, a, depth), at_most(x, b, depth));
     case Opcode::Min: return std::max(at_most(x, a, depth), at_most(x, b, depth));
     case Opcode::Cast: return exact(y, depth) ? at_most(x, a, depth) : kInfinity;
+    case Opcode::Mul: return at_most_product(x, y, depth);
     default: return kInfinity;
   }
 }

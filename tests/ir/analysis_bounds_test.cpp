@@ -1,42 +1,9 @@
 // What the bounds prover proves, and what it must not. Each row is a kernel whose accesses say what is expected of them: `proven` or
 // `checked`. A wrong `proven` is an out-of-range access without a check, so every rule has rows of both kinds.
-#include "kiln/ir/verify.h"
-#include "pass_fixture.h"
+#include "bounds_rows.h"
 
 using namespace kiln::ir;
 using namespace kiln::ir::test;
-
-namespace {
-
-struct Row {
-  const char *title, *declarations, *body;
-};
-
-template <std::size_t N>
-void check_rows(const Row (&rows)[N], const std::string& common = "") {
-  for (const Row& row : rows) {
-    CAPTURE(std::string(row.title));
-    Kernel k = kernel_of(common + row.declarations, row.body);
-    REQUIRE(to_string(verify(k)) == "");
-    std::vector<std::pair<OpId, Bounds>> expected;
-    for (OpId id = 0; id < k.ops.size(); ++id) {
-      if (!is_access(k.op(id).code)) continue;
-      REQUIRE(k.op(id).bounds != Bounds::Undecided);
-      expected.emplace_back(id, k.op(id).bounds);
-      k.op(id).bounds = Bounds::Undecided;
-    }
-    const std::size_t checked = decide_bounds(k);
-    std::size_t expected_checked = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      CAPTURE(i);
-      CHECK((k.op(expected[i].first).bounds == Bounds::Proven) == (expected[i].second == Bounds::Proven));
-      expected_checked += expected[i].second == Bounds::Checked;
-    }
-    CHECK(checked == expected_checked);
-  }
-}
-
-}  // namespace
 
 TEST_CASE("guards") {
   const Row rows[] = {
@@ -772,4 +739,18 @@ TEST_CASE("deciding again, with other guards gone, decides anew") {
   Kernel k = kernel_of("buffer y : u32[*] inout\n", "%i = global_id.x\nstore y[%i], %i proven");
   CHECK(decide_bounds(k) == 1);
   CHECK(k.op(1).bounds == Bounds::Checked);
+}
+
+TEST_CASE("under conditions that contradict each other nothing runs, and the prover asks on") {
+  const Row rows[] = {
+      {"a divisor that is 0 and positive", "",
+       "%n = param n\n%i = global_id.x\n%z = const 0 : u32\n%p = le %n, %z\nrequire %p, \"\"\n%c = gt %n, %z\n%q = div %i, %n\n%r = rem "
+       "%i, "
+       "%n\n%s = sub %q, %r\nif %c {\nstore y[%q], %i checked\nstore y[%r], %i proven\nstore y[%s], %i checked\n}"},
+      {"a shift count that is negative and not", "scalar m : i32\n",
+       "%m = param m\n%z = const 0 : i32\n%o = const 1 : i32\n%p = lt %m, %z\nrequire %p, \"\"\n%c = ge %m, %z\n%q = shl %o, %m\n%r = shr "
+       "%o, "
+       "%m\n%v = const 1 : u32\nif %c {\nstore y[%q], %v checked\nstore y[%r], %v checked\n}"},
+  };
+  check_rows(rows, "buffer y : u32[*] inout\nscalar n : u32\n");
 }
