@@ -87,6 +87,7 @@ struct Violation {
 struct RunResult {
   std::optional<Violation> violation;
   std::uint64_t instructions = 0;  // executed by all threads
+  std::string printed;             // what the kernel's printf wrote (at most 1 MiB), for the driver to print at the next synchronisation
   std::vector<std::string> notes;  // what is wrong but does not end a launch (unwritten reads when they are no fault), at most 16
 };
 // Runs all blocks. Thread-safe; launches of several modules may run at once. Never throws for what a program does.

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "simcuda/ptx_parser.h"
+#include "simcuda/ptx_special.h"
 
 namespace kiln::simcuda::ptx {
 
@@ -249,11 +250,11 @@ Operand Parser::named() {
     o.kind = Operand::Kind::Register;
     o.index = *r;
   } else if (o.name.starts_with('%')) {
-    o.kind = Operand::Kind::Special;
     if (t_.kind == Token::Kind::Dotted && !t_.spaced) {
       o.name = {begin, static_cast<std::size_t>(t_.text.data() + t_.text.size() - begin)};
       advance();
     }
+    o.kind = special_by_name(o.name) ? Operand::Kind::Special : Operand::Kind::Name;
   } else if (o.name == "WARP_SZ") {
     o.kind = Operand::Kind::Int;
     o.value = 32;
