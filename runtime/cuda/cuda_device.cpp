@@ -17,13 +17,6 @@ using namespace kiln::cuda;
 
 constexpr std::size_t kFaultRecords = 2048;
 
-struct CudaTask final : Task {
-  CudaTask* next = nullptr;
-  std::uint32_t queue = 0;
-  Event event;                // Download: when the bytes are there
-  std::vector<void*> fields;  // reused
-};
-
 CUdeviceptr address(const void* p) { return reinterpret_cast<CUdeviceptr>(p); }
 
 class CudaDevice final : public Device {
@@ -66,11 +59,8 @@ class CudaDevice final : public Device {
   std::span<ir::FaultRecord> fault_records() override { return {records_, kFaultRecords}; }
   std::uint64_t fault_address() override { return records_address_; }
 
-  Task& acquire() override;
-  void abandon(Task& task) noexcept override {
-    queues_.unplace();
-    give_back(static_cast<CudaTask&>(task));
-  }
+  Task& acquire() override { return queues_.take(); }
+  void abandon(Task& task) noexcept override { queues_.give_back(static_cast<CudaTask&>(task)); }
   Result<Event> submit(Task& task, std::uint32_t queue, const After& after) override;
   bool busy(std::uint32_t queue, const After& after) const override {
     return !queues_.over(queues_.last(queue)) || [&] {
@@ -80,7 +70,7 @@ class CudaDevice final : public Device {
     }();
   }
   void begin_host(Task& task) override { queues_.wait(static_cast<CudaTask&>(task).event); }
-  void finish_host(Task& task) noexcept override { give_back(static_cast<CudaTask&>(task)); }
+  void finish_host(Task& task) noexcept override { queues_.give_back(static_cast<CudaTask&>(task)); }
 
   bool done(Event event) const override { return queues_.done(event); }
   void wait(Event event) override { queues_.wait(event); }
@@ -89,7 +79,6 @@ class CudaDevice final : public Device {
   bool lost(Event event) const override { return session_->poisoned() && !queues_.over(event); }
 
  private:
-  void give_back(CudaTask& task) noexcept;
   Result<Event> enqueue(CudaTask& task, std::uint32_t queue, const After& after);
 
   const std::unique_ptr<Session> session_;
@@ -101,9 +90,6 @@ class CudaDevice final : public Device {
   std::string target_;  // the architecture to compile for
   ir::FaultRecord* records_ = nullptr;
   std::uint64_t records_address_ = 0;
-  std::mutex tasks_mutex_;
-  CudaTask* free_ = nullptr;  // guarded
-  std::vector<std::unique_ptr<CudaTask>> tasks_;
 };
 
 Result<void> CudaDevice::start() {
@@ -178,34 +164,17 @@ Result<std::unique_ptr<DeviceProgram>> CudaDevice::load(const CompiledCode& code
 
 // --- tasks -----------------------------------------------------------------------------------------------------------------
 
-Task& CudaDevice::acquire() {
-  queues_.place();
-  const std::lock_guard lock(tasks_mutex_);
-  if (free_ != nullptr) {
-    CudaTask& task = *free_;
-    free_ = task.next;
-    return task;
-  }
-  tasks_.push_back(std::make_unique<CudaTask>());
-  return *tasks_.back();
-}
-
-void CudaDevice::give_back(CudaTask& task) noexcept {
-  task.staging = Staging();
-  const std::lock_guard lock(tasks_mutex_);
-  task.next = free_;
-  free_ = &task;
-}
-
 Result<Event> CudaDevice::submit(Task& base, std::uint32_t queue, const After& after) {
   auto& task = static_cast<CudaTask&>(base);
+  const bool staged = task.kind == Task::Kind::Upload || task.kind == Task::Kind::Download;
   Result<Event> event = enqueue(task, queue, after);
-  if (event.has_value() && task.kind == Task::Kind::Upload) staging_.give_back_after(std::move(task.staging), *event);
+  if (!staged) return event;
   if (event.has_value() && task.kind == Task::Kind::Download) {
     task.event = *event;
-  } else {
-    give_back(task);
+    return event;
   }
+  if (event.has_value()) staging_.give_back_after(std::move(task.staging), *event);
+  queues_.give_back(task);
   return event;
 }
 
@@ -217,7 +186,7 @@ Result<Event> CudaDevice::enqueue(CudaTask& task, std::uint32_t queue, const Aft
       const std::vector<std::uint32_t>& offsets = program.offsets();
       if (task.fields.size() < offsets.size()) task.fields.resize(offsets.size());
       for (std::size_t i = 0; i < offsets.size(); ++i) task.fields[i] = task.params + offsets[i];
-      return queues_.enqueue(queue, after, &program.kernel(), Phase::Launch, "launching the kernel", [&](CUstream stream) {
+      return queues_.enqueue(task, false, queue, after, &program.kernel(), Phase::Launch, "launching the kernel", [&](CUstream stream) {
         CUlaunchAttribute attributes[2];
         const CUlaunchConfig config =
             driver_config(task.grid, task.block, task.cluster, task.cooperative, task.dynamic_shared, stream, attributes);
@@ -225,23 +194,23 @@ Result<Event> CudaDevice::enqueue(CudaTask& task, std::uint32_t queue, const Aft
       });
     }
     case Task::Kind::Copy:
-      return queues_.enqueue(queue, after, nullptr, Phase::Transfer, "copying on the device", [&](CUstream stream) {
+      return queues_.enqueue(task, false, queue, after, nullptr, Phase::Transfer, "copying on the device", [&](CUstream stream) {
         return call.cuMemcpyDtoDAsync(address(task.to), address(task.from), task.bytes, stream);
       });
     case Task::Kind::Zero:
-      return queues_.enqueue(queue, after, nullptr, Phase::Transfer, "filling with zeros",
+      return queues_.enqueue(task, false, queue, after, nullptr, Phase::Transfer, "filling with zeros",
                              [&](CUstream stream) { return call.cuMemsetD8Async(address(task.to), 0, task.bytes, stream); });
     case Task::Kind::Upload:
-      return queues_.enqueue(queue, after, nullptr, Phase::Transfer, "copying to the device", [&](CUstream stream) {
+      return queues_.enqueue(task, true, queue, after, nullptr, Phase::Transfer, "copying to the device", [&](CUstream stream) {
         return call.cuMemcpyHtoDAsync(address(task.to), task.staging.data(), task.bytes, stream);
       });
     case Task::Kind::Download:
-      return queues_.enqueue(queue, after, nullptr, Phase::Transfer, "copying from the device", [&](CUstream stream) {
+      return queues_.enqueue(task, true, queue, after, nullptr, Phase::Transfer, "copying from the device", [&](CUstream stream) {
         return call.cuMemcpyDtoHAsync(task.staging.data(), address(task.from), task.bytes, stream);
       });
     case Task::Kind::Host: break;  // not on a device that the host does not reach
   }
-  queues_.unplace();
+  queues_.give_back(task);
   return Error(ErrorCode::UnsupportedIo, "the host does not reach this device's memory");
 }
 

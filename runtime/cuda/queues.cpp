@@ -26,13 +26,16 @@ Queues::~Queues() {
 
 // --- room ------------------------------------------------------------------------------------------------------------------
 
-void Queues::place() {
+CudaTask& Queues::take() {
   std::unique_lock lock(mutex_);
-  while (!session_.poisoned() && placed_ + (submitted_ - completed_floor_) >= kOutstanding) {
+  const auto full = [&] { return taken_ + (submitted_ - completed_floor_) >= kOutstanding; };
+  while (full() && !session_.poisoned()) {
     reap();
-    if (placed_ + (submitted_ - completed_floor_) < kOutstanding) break;
-    if (submitted_ == completed_floor_) {
+    if (!full()) break;
+    if (submitted_ == completed_floor_) {  // all are in the hands of other threads
+      ++wanting_;
       room_.wait(lock);
+      --wanting_;
       continue;
     }
     // Half of the fullest queue: then many places are free at a time.
@@ -49,17 +52,27 @@ void Queues::place() {
     wait(event);
     lock.lock();
   }
-  ++placed_;
+  if (free_ == nullptr) {
+    tasks_.push_back(std::make_unique<CudaTask>());
+    free_ = tasks_.back().get();
+  }
+  CudaTask& task = *free_;
+  free_ = task.next;
+  ++taken_;
+  return task;
 }
 
-void Queues::unplace() noexcept {
+void Queues::give_back(CudaTask& task) noexcept {
+  task.staging = rt::Staging();
   const std::lock_guard lock(mutex_);
-  give_back_locked();
+  give_back_locked(task);
 }
 
-void Queues::give_back_locked() noexcept {
-  --placed_;
-  room_.notify_one();
+void Queues::give_back_locked(CudaTask& task) noexcept {
+  --taken_;
+  task.next = free_;
+  free_ = &task;
+  if (wanting_ != 0) room_.notify_one();
 }
 
 // Finds out how far each queue has got, in a few questions.

@@ -13,9 +13,16 @@
 
 namespace kiln::cuda {
 
+// A task as the queues hand it out.
+struct CudaTask final : rt::Task {
+  CudaTask* next = nullptr;
+  rt::Event event;            // Download: when the bytes are there
+  std::vector<void*> fields;  // of the parameter block; reused
+};
+
 // Thread-safe. Work is given to the driver at once, in the order of enqueue(); a position of a queue is over when the event recorded behind
 // it is. At most kOutstanding positions are not known to be over, so that the driver never makes a thread wait and no event is used twice
-// at a time: take a place() before each.
+// at a time: each starts with a task from take().
 class Queues {
  public:
   static constexpr std::size_t kOutstanding = 512;
@@ -23,17 +30,17 @@ class Queues {
   explicit Queues(Session& session);
   ~Queues();  // waits for all work
 
-  // Makes room for one position; waits while kOutstanding are outstanding: call it without a lock. Given back by enqueue or by unplace.
-  void place();
-  void unplace() noexcept;
+  // A free task. Waits while kOutstanding are outstanding: call it without a lock. It goes back by give_back, or by enqueue.
+  CudaTask& take();
+  void give_back(CudaTask& task) noexcept;
 
   // Enqueues `operation(CUstream) -> CUresult` after the events. `kernel` (may be null) is named should the device fail before the position
-  // is known to be over, and must live until then. The place is used up in any event.
+  // is known to be over, and must live until then. The task goes back in any event, unless it is to be kept.
   template <class Operation>
-  Result<rt::Event> enqueue(std::uint32_t queue, const rt::After& after, const std::string* kernel, Phase phase, const char* doing,
-                            Operation&& operation) {
+  Result<rt::Event> enqueue(CudaTask& task, bool keep, std::uint32_t queue, const rt::After& after, const std::string* kernel, Phase phase,
+                            const char* doing, Operation&& operation) {
     const std::lock_guard lock(mutex_);
-    const Placed placed{*this};
+    const Returned returned{*this, keep ? nullptr : &task};
     if (session_.poisoned()) return session_.lost(phase);
     const Session::Current current(session_);
     CUstream stream = nullptr;
@@ -60,15 +67,18 @@ class Queues {
     std::atomic<std::uint64_t> submitted{0}, completed{0};
     std::vector<Slot> ring;  // kOutstanding of them from the first use on
   };
-  struct Placed {
+  struct Returned {
     Queues& queues;
-    ~Placed() { queues.give_back_locked(); }
+    CudaTask* task;
+    ~Returned() {
+      if (task != nullptr) queues.give_back_locked(*task);
+    }
   };
 
   static std::string text(const std::string* kernel) { return kernel != nullptr ? *kernel : std::string(); }
   CUresult prepare(std::uint32_t queue, const rt::After& after, CUstream& stream);
   Result<rt::Event> record(std::uint32_t queue, const std::string* kernel, Phase phase, const char* doing);
-  void give_back_locked() noexcept;
+  void give_back_locked(CudaTask& task) noexcept;
   Slot& slot(rt::Event event) { return queues_[event.queue].ring[event.position % kOutstanding]; }
   void raise(rt::Event event);
   bool ask(rt::Event event);  // the driver, whether it is over
@@ -80,7 +90,9 @@ class Queues {
   std::condition_variable room_;
   std::array<Queue, rt::kQueues> queues_;
   std::uint64_t submitted_ = 0, completed_floor_ = 0;  // over all queues; the second as last counted
-  std::size_t placed_ = 0;
+  std::size_t taken_ = 0, wanting_ = 0;                // tasks that are out; threads that wait for one
+  CudaTask* free_ = nullptr;
+  std::vector<std::unique_ptr<CudaTask>> tasks_;
   std::uint64_t order_ = 0;
 };
 

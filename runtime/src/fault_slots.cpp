@@ -61,18 +61,14 @@ FaultSlots::FaultSlots(std::span<ir::FaultRecord> records) : records_(records), 
   for (std::size_t i = records.size(); i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
 }
 
-std::optional<std::uint32_t> FaultSlots::take() {
+std::optional<std::uint32_t> FaultSlots::take(const Program* program) {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) return std::nullopt;
   const std::uint32_t slot = free_.back();
   free_.pop_back();
   records_[slot] = {};
-  return slot;
-}
-
-void FaultSlots::set_program(std::uint32_t slot, const Program* program) {
-  const std::lock_guard lock(mutex_);
   programs_[slot] = program;
+  return slot;
 }
 
 void FaultSlots::give_back(std::uint32_t slot) noexcept {

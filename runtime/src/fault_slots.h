@@ -19,9 +19,8 @@ class FaultSlots {
  public:
   explicit FaultSlots(std::span<ir::FaultRecord> records);
 
-  // A cleared record for a launch; none while all are in use.
-  std::optional<std::uint32_t> take();
-  void set_program(std::uint32_t slot, const Program* program);
+  // A cleared record for a launch of the program; none while all are in use.
+  std::optional<std::uint32_t> take(const Program* program);
   ir::FaultRecord& record(std::uint32_t slot) { return records_[slot]; }
   void give_back(std::uint32_t slot) noexcept;
 

@@ -54,6 +54,7 @@ bool strided_span(const LaunchArg& arg, unsigned rank, std::uint64_t& elements) 
 }  // namespace
 
 std::optional<std::uint64_t> element_count(const LaunchArg& arg, unsigned rank) {
+  if (rank == 1) return arg.extents[0];
   std::uint64_t n = 1;
   bool zero = false, fits = true;
   for (unsigned d = 0; d < rank; ++d) {

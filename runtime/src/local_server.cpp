@@ -431,8 +431,7 @@ void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& reque
 }
 
 Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request) {
-  HeldSlot slot(slots_, take_fault_slot());
-  slots_.set_program(slot.number(), &program);
+  HeldSlot slot(slots_, take_fault_slot(program));
   HeldTask task(*device_);
   task->kind = Task::Kind::Launch;
   task->program = program.code.get();
@@ -486,16 +485,15 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, 
           }
         }
       }
-      LogNote note;
-      note.kind = LogKind::Launch;
-      note.name = program.name;
-      note.stamp = scope.stamp();
-      note.reads = sets_.reads;
-      note.writes = sets_.writes;
-      note.covers = sets_.covers;
-      note.stream = at.queue;
-      note.position = at.position;
-      note.slot = slot.number();
+      const LogNote note{.kind = LogKind::Launch,
+                         .name = program.name,
+                         .stamp = scope.stamp(),
+                         .reads = sets_.reads,
+                         .writes = sets_.writes,
+                         .covers = sets_.covers,
+                         .stream = at.queue,
+                         .position = at.position,
+                         .slot = slot.number()};
       noted = log_.append(note) != 0;
       if (noted) slot.release();
       confirm_now = time_to_confirm();
@@ -512,11 +510,11 @@ bool LocalServer::time_to_confirm() {
   return true;
 }
 
-std::uint32_t LocalServer::take_fault_slot() {
+std::uint32_t LocalServer::take_fault_slot(const Program& program) {
   for (;;) {
-    if (const auto slot = slots_.take()) return *slot;
+    if (const auto slot = slots_.take(&program)) return *slot;
     const Event pending = confirm();
-    if (const auto slot = slots_.take()) return *slot;
+    if (const auto slot = slots_.take(&program)) return *slot;
     if (pending.position != 0) device_->wait(pending);
   }
 }

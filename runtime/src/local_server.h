@@ -65,7 +65,7 @@ class LocalServer final : public Server {
   Result<void> read_piece(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to);
   void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
-  std::uint32_t take_fault_slot();
+  std::uint32_t take_fault_slot(const Program& program);
   Event confirm();         // gives the first event that is still pending
   bool time_to_confirm();  // now and then, so that neither log nor records fill up when nobody ever waits; under the enqueue lock
   Result<void> device_state(ErrorCode code = ErrorCode::DevicePoisoned) const;

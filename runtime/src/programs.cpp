@@ -26,14 +26,18 @@ Error compile_error(ErrorCode code, const std::string& kernel, std::string messa
 const LaunchPlan& Programs::plan(const Variant& variant, Mode mode) {
   const bool checked = is_checked(variant, mode);
   const std::uint64_t key = variant.id() * 2 + checked;
+  std::atomic<const LaunchPlan*>& recent = recent_[key % kRecent];
+  if (const LaunchPlan* plan = recent.load(std::memory_order_acquire); plan != nullptr && plan->key_ == key) return *plan;
   {
     const std::shared_lock lock(mutex_);
-    if (const auto found = plans_.find(key); found != plans_.end()) return *found->second;
+    if (const auto found = plans_.find(key); found != plans_.end()) {
+      recent.store(found->second.get(), std::memory_order_release);
+      return *found->second;
+    }
   }
   auto made = std::make_unique<LaunchPlan>();
   made->name = std::make_shared<const std::string>(variant.name());
-  made->variant_ = variant.id();
-  made->checked_ = checked;
+  made->key_ = key;
   const Result<const ir::Prepared*> prepared = variant.prepared(checked ? Mode::Checked : Mode::Unchecked);
   made->facts = launch_facts(variant.recorded(), prepared.has_value() ? *prepared : nullptr);
   if (!prepared.has_value()) {
@@ -54,9 +58,14 @@ const LaunchPlan& Programs::plan(const Variant& variant, Mode mode) {
 
 Result<const Program*> Programs::get(const LaunchPlan& plan, const Variant& variant, Mode mode, const Dim3& block, bool aligned16) {
   const std::array<std::uint32_t, 3> shape{block.x, block.y, block.z};
+  const auto fits = [&](const LaunchPlan::Entry& e) { return e.block == shape && e.aligned16 == aligned16; };
+  if (const LaunchPlan::Entry* last = plan.last_.load(std::memory_order_acquire); last != nullptr && fits(*last)) return *last->outcome;
   const auto find = [&]() -> const Outcome* {
-    for (const LaunchPlan::Entry& e : plan.entries_)
-      if (e.block == shape && e.aligned16 == aligned16) return e.outcome.get();
+    for (const LaunchPlan::Entry& e : plan.entries_) {
+      if (!fits(e)) continue;
+      plan.last_.store(&e, std::memory_order_release);
+      return e.outcome.get();
+    }
     return nullptr;
   };
   {
@@ -68,7 +77,7 @@ Result<const Program*> Programs::get(const LaunchPlan& plan, const Variant& vari
   std::shared_ptr<const Outcome> outcome = compiled(**prepared, plan, device_.compile_options((*prepared)->kernel, block, aligned16));
   const std::unique_lock lock(mutex_);
   if (const Outcome* known = find()) return *known;
-  plans_.at(plan.variant_ * 2 + plan.checked_)->entries_.push_back({shape, aligned16, outcome});
+  plans_.at(plan.key_)->entries_.push_back({shape, aligned16, outcome});
   return *outcome;
 }
 

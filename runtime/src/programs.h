@@ -1,7 +1,10 @@
 // The programs of one device in memory: what each variant needs for a launch, and its compiled code, each made once.
 #pragma once
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -39,9 +42,9 @@ struct LaunchPlan {
     bool aligned16;
     std::shared_ptr<const Result<const Program*>> outcome;  // shared with all of equal key
   };
-  std::uint64_t variant_ = 0;
-  bool checked_ = true;
-  std::vector<Entry> entries_;  // guarded by Programs
+  std::uint64_t key_ = 0;                            // of the variant and the mode
+  std::deque<Entry> entries_;                        // guarded by Programs; an entry stays where it is
+  mutable std::atomic<const Entry*> last_{nullptr};  // the one asked for last
 };
 
 // Thread-safe. No lock is held while anything is prepared or compiled.
@@ -74,6 +77,8 @@ class Programs {
 
   Device& device_;
   Compiler* compiler_;
+  static constexpr std::size_t kRecent = 256;
+  std::array<std::atomic<const LaunchPlan*>, kRecent> recent_{};          // by key, so that a launch takes no lock to find its plan
   std::shared_mutex mutex_;                                               // plans and their entries
   std::unordered_map<std::uint64_t, std::unique_ptr<LaunchPlan>> plans_;  // by variant and mode
   std::mutex flight_mutex_;

@@ -225,35 +225,35 @@ void FailureStore::add_skip(FailureId failure, std::string_view name, std::uint6
 }
 
 FailureId FailureStore::insert(Error error) {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   return mint(std::move(error));
 }
 
 void FailureStore::taint(FailureId failure, std::span<const MemoryRange> ranges) {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   put(failure, ranges, next_stamp());
 }
 
 void FailureStore::written(std::span<const MemoryRange> ranges) {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   Tags tags(nodes_);
   for (const MemoryRange& range : ranges) claims_.release(range, kEver, &tags);
 }
 
 void FailureStore::clear(std::uint64_t memory) noexcept {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   Tags tags(nodes_);
   claims_.clear(memory, &tags);
 }
 
 void FailureStore::replace(FailureId failure, Error error) {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   const auto found = nodes_.find(failure);
   if (found != nodes_.end()) found->second.error = std::move(error);
 }
 
 void FailureStore::prune(FailureId failure) {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   drop_if_bare(failure);
 }
 
@@ -261,8 +261,11 @@ void FailureStore::prune(FailureId failure) {
 
 FailureStore::Entered FailureStore::enter(std::string_view name, std::span<const MemoryRange> reads,
                                           std::span<const MemoryRange> writes) noexcept {
-  const std::lock_guard lock(mutex_);
-  Entered entered{next_stamp(), find(reads, kEver)};
+  // The stamp first: whoever has a later one than a finding sees its claims, and whoever has an earlier one is looked at again by the log.
+  const Stamp stamp = next_stamp();
+  if (quiet_.load(std::memory_order_acquire)) return {stamp, std::nullopt};
+  const Change change(*this);
+  Entered entered{stamp, find(reads, kEver)};
   if (!entered.claimed) return entered;
   try {
     add_skip(entered.claimed->failure, name, entered.claimed->memory, writes, Propagation::Skipped);
@@ -272,8 +275,8 @@ FailureStore::Entered FailureStore::enter(std::string_view name, std::span<const
 }
 
 void FailureStore::succeed(Stamp stamp, std::span<const MemoryRange> covers) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (claims_.empty()) return;
+  if (quiet_.load(std::memory_order_acquire)) return;
+  const Change change(*this);
   try {
     Tags tags(nodes_);
     for (const MemoryRange& range : covers) claims_.release(range, stamp, &tags);
@@ -282,7 +285,7 @@ void FailureStore::succeed(Stamp stamp, std::span<const MemoryRange> covers) noe
 }
 
 FailureId FailureStore::fail(Stamp stamp, std::span<const MemoryRange> writes, Error error) noexcept {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   if (std::all_of(writes.begin(), writes.end(), [](const MemoryRange& range) { return range.empty(); })) return 0;
   try {
     const FailureId failure = mint(std::move(error));
@@ -297,19 +300,19 @@ FailureId FailureStore::fail(Stamp stamp, std::span<const MemoryRange> writes, E
 }
 
 void FailureStore::claim(FailureId failure, std::span<const MemoryRange> ranges, Stamp stamp) {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   put(failure, ranges, stamp);
 }
 
 void FailureStore::record(FailureId failure, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> produced,
                           Propagation how) {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   add_skip(failure, name, needed, produced, how);
 }
 
 bool FailureStore::reconsider(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes,
                               std::span<const MemoryRange> covers, Stamp stamp) noexcept {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   try {
     if (const std::optional<Claimed> claimed = find(reads, stamp)) {
       add_skip(claimed->failure, name, claimed->memory, writes, Propagation::Voided);
@@ -323,7 +326,7 @@ bool FailureStore::reconsider(std::string_view name, std::span<const MemoryRange
 }
 
 void FailureStore::lose_track() noexcept {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   lost_ = true;
 }
 

@@ -62,7 +62,7 @@ class FailureStore {
 
   // --- changes ------------------------------------------------------------------------------------------------------
   // A place in the order of operations, later than every one before.
-  Stamp next_stamp() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  Stamp next_stamp() { return clock_.fetch_add(1, std::memory_order_acq_rel) + 1; }
   Stamp now() const { return clock_.load(std::memory_order_relaxed); }
 
   // A failure on no bytes yet. Give it some with taint(), or prune() it.
@@ -116,6 +116,17 @@ class FailureStore {
     std::uint64_t skipped_total = 0;
   };
   class Tags;
+  // Holds the lock and leaves quiet_ right.
+  class Change {
+   public:
+    explicit Change(FailureStore& store) : store_(store), lock_(store.mutex_) {}
+    ~Change() { store_.quiet_.store(store_.claims_.empty() && !store_.lost_, std::memory_order_release); }
+    Change(const Change&) = delete;
+
+   private:
+    FailureStore& store_;
+    std::lock_guard<std::mutex> lock_;
+  };
 
   std::optional<Claimed> find(std::span<const MemoryRange> ranges, Stamp before) const;
   Error describe(FailureId failure, std::uint64_t memory) const;
@@ -128,6 +139,7 @@ class FailureStore {
   mutable std::mutex mutex_;
   FailureId last_failure_ = 0;
   bool lost_ = false;
+  std::atomic<bool> quiet_{true};  // nothing is claimed: operations need not look
   std::map<FailureId, Node> nodes_;
   ClaimMap claims_;
 };

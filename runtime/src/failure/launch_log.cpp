@@ -41,7 +41,7 @@ void LaunchLog::push(const LogNote& note, std::uint64_t freed_memory, bool claim
   const std::size_t count = note.reads.size() + note.writes.size() + note.covers.size();
   entries_.reserve(1);
   ranges_.reserve(count);  // nothing below can fail
-  Entry entry;
+  Entry& entry = entries_.push_used();
   entry.kind = note.kind;
   entry.confirmed = !can_fault(note.kind);
   entry.claimed = claimed;
@@ -55,9 +55,9 @@ void LaunchLog::push(const LogNote& note, std::uint64_t freed_memory, bool claim
   entry.covers = static_cast<std::uint32_t>(note.covers.size());
   entry.first = ranges_.end();
   entry.freed = freed_memory;
+  entry.fault.reset();
   for (const auto& set : {note.reads, note.writes, note.covers})
     for (const MemoryRange& range : set) ranges_.push(range);
-  entries_.push(std::move(entry));
 }
 
 Ticket LaunchLog::append(const LogNote& note) noexcept {

@@ -108,8 +108,9 @@ class LaunchLog {
     std::size_t room() const { return slots_.size(); }
     T& operator[](std::uint64_t i) { return slots_[i & (slots_.size() - 1)]; }
     const T& operator[](std::uint64_t i) const { return slots_[i & (slots_.size() - 1)]; }
-    void reserve(std::size_t more);                             // strong guarantee
-    void push(T value) { (*this)[end_++] = std::move(value); }  // room was reserved
+    void reserve(std::size_t more);                         // strong guarantee
+    void push(const T& value) { (*this)[end_++] = value; }  // room was reserved
+    T& push_used() { return (*this)[end_++]; }              // with what was there before; room was reserved
     void drop_to(std::uint64_t i) { begin_ = i; }
 
    private:
