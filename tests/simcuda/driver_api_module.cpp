@@ -81,7 +81,7 @@ Image read_image(const void* image, const Context& context) {
   return {reinterpret_cast<const char*>(bytes), std::nullopt};
 }
 
-unsigned ptx_version(const Driver& driver, const Context& context) {
+unsigned ptx_version(Driver& driver, const Context& context) {
   if (driver.script.driver_version.has_value()) return ptx_version_of(*driver.script.driver_version);
   return context.description.ptx_version.value_or(ptx_version_of(driver.driver_version()));
 }

@@ -30,6 +30,8 @@ std::vector<std::string> device_names(const Script& script) {
   return split(names);
 }
 
+constexpr int kDriverVersion = 13000;
+
 }  // namespace
 
 ThreadState& this_thread() {
@@ -86,15 +88,14 @@ CUresult Driver::initialise(Lock&) {
   if (forked_) return CUDA_ERROR_NOT_INITIALIZED;
   if (script.init.has_value() && *script.init != CUDA_SUCCESS) return *script.init;
   if (initialised_) return CUDA_SUCCESS;
-  std::deque<Context> devices;
   try {
-    for (const std::string& name : device_names(script)) devices.emplace_back().description = load_device(name);
+    read_descriptions();
   } catch (const std::exception& e) {
     report(e.what());
     return CUDA_ERROR_UNKNOWN;
   }
-  if (devices.empty()) return CUDA_ERROR_NO_DEVICE;
-  contexts = std::move(devices);
+  if (descriptions_->empty()) return CUDA_ERROR_NO_DEVICE;
+  for (const DeviceDescription& description : *descriptions_) contexts.emplace_back().description = description;
   for (std::size_t i = 0; i < contexts.size(); ++i) {
     contexts[i].ordinal = static_cast<int>(i);
     contexts[i].handle = context_handles.add(std::shared_ptr<Context>(std::shared_ptr<void>(), &contexts[i]));  // `contexts` owns it
@@ -109,6 +110,7 @@ CUresult Driver::initialise(Lock&) {
 void Driver::configure(Lock&, const std::string& json) {
   script = json.starts_with('@') ? parse_script_file(json.substr(1)) : parse_script(json);
   call_faults_ = !script.calls.empty();
+  if (!initialised_) descriptions_.reset();
   scheduler.set_schedule(script.schedule, script.engine.seed);
 }
 
@@ -123,6 +125,7 @@ void Driver::reset(Lock& lock) {
   graph_execs.remove_if(any);
   context_handles.remove_if(any);
   contexts.clear();
+  descriptions_.reset();
   streams_made = 0;
   launches = instructions = reports = 0;
   last_report.clear();
@@ -137,10 +140,22 @@ void Driver::shut_down() {
   scheduler.stop(lock);
 }
 
-int Driver::driver_version() const {
+void Driver::read_descriptions() {
+  if (descriptions_.has_value()) return;
+  std::vector<DeviceDescription> read;
+  for (const std::string& name : device_names(script)) read.push_back(load_device(name));
+  descriptions_ = std::move(read);
+}
+
+// The version of a driver is known before cuInit, also when it is written in the description of the first device.
+int Driver::driver_version() {
   if (script.driver_version.has_value()) return *script.driver_version;
-  if (!contexts.empty() && contexts.front().description.driver_version.has_value()) return *contexts.front().description.driver_version;
-  return 13000;
+  try {
+    read_descriptions();
+  } catch (const std::exception&) {  // cuInit says it
+    return kDriverVersion;
+  }
+  return descriptions_->empty() ? kDriverVersion : descriptions_->front().driver_version.value_or(kDriverVersion);
 }
 
 CUresult Driver::current(Context*& context) {

@@ -37,7 +37,7 @@ class Driver {
   // Back to before cuInit: waits for all work and drops every object.
   void reset(Lock& lock);
   void shut_down();
-  int driver_version() const;
+  int driver_version();
 
   // --- contexts -----------------------------------------------------------------------------------------------------------------------
   // The calling thread's context, usable and not poisoned; else the code that says why not.
@@ -111,6 +111,9 @@ class Driver {
  private:
   Driver();
   std::optional<Failure> execute(Operation& operation);
+  void read_descriptions();
+
+  std::optional<std::vector<DeviceDescription>> descriptions_;  // as they were read, until the script changes
 
   std::atomic<bool> initialised_{false}, shut_down_{false}, forked_{false}, call_faults_{false};
 };
