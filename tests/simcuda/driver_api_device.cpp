@@ -104,9 +104,10 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
   return entry_point(Entry::cuDeviceGetAttribute, [&](Driver& driver, Lock&) -> CUresult {
     const Context* context = driver.device(device);
     if (context == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    const auto it = context->description.attributes.find(attribute);
-    if (value == nullptr || it == context->description.attributes.end()) return CUDA_ERROR_INVALID_VALUE;
-    *value = it->second;
+    const auto& known = context->description.attributes;
+    const auto index = static_cast<std::size_t>(attribute);  // a negative one becomes a large one
+    if (value == nullptr || index >= known.size() || !known[index].has_value()) return CUDA_ERROR_INVALID_VALUE;
+    *value = *known[index];
     return CUDA_SUCCESS;
   });
 }

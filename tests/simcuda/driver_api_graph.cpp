@@ -137,7 +137,12 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
     if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
     Stream* stream = nullptr;
     KILN_SIMCUDA_TRY(driver.stream(stream_handle, context, stream));
-    for (const GraphNode& node : *exec->nodes) KILN_SIMCUDA_TRY(node.work->context->poison);
+    for (const GraphNode& node : *exec->nodes) {
+      KILN_SIMCUDA_TRY(node.work->context->poison);
+      if (node.work->module == nullptr || !node.work->module->unloaded) continue;
+      driver.report("a graph is launched whose kernel '" + node.work->name + "' is of a module that was unloaded");
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
     KILN_SIMCUDA_TRY(driver.legacy_rule(*stream));
     if (stream->capture != nullptr) return capture_graph(*stream, *exec->nodes);
     launch_graph(driver, *stream, *exec);

@@ -88,6 +88,7 @@ std::shared_ptr<const Work> kernel_work(Driver& driver, const Function& function
   work->kind = Work::Kind::Kernel;
   work->context = &context;
   work->name = prepared->name;
+  work->module = function.module;
   work->uses = uses_of(driver, prepared->params);
   work->run = [prepared, &driver, options = driver.script.engine] { return run_kernel(driver, *prepared, options); };
   return work;

@@ -51,6 +51,7 @@ struct Side {
   Context* device = nullptr;  // null: host memory
   std::shared_ptr<Memory> memory;
   std::uint64_t address = 0;
+  bool page_locked = false;  // host memory that was page-locked when the call was made
 };
 
 struct Range {
@@ -59,18 +60,34 @@ struct Range {
 };
 
 Range resolve(const Side& side, std::uint64_t bytes, Access access, const std::string& what) {
-  if (side.memory == nullptr) return {reinterpret_cast<std::byte*>(side.address), std::nullopt};
+  if (side.memory == nullptr) {
+    auto* const pointer = reinterpret_cast<std::byte*>(side.address);
+    if (!side.page_locked) return {pointer, std::nullopt};
+    Driver& driver = Driver::get();
+    const Lock lock(driver.mutex);
+    if (driver.pinned(pointer, bytes) != driver.pinned_memory.end()) return {pointer, std::nullopt};
+    return {nullptr, Failure{CUDA_ERROR_ILLEGAL_ADDRESS, what + ": page-locked host memory at " + hex(side.address) + " was freed"}};
+  }
   const Memory::Place place = side.memory->range(side.address, bytes, access);
   if (place.host != nullptr) return {place.host, std::nullopt};
   return {nullptr, Failure{CUDA_ERROR_ILLEGAL_ADDRESS, what + ": " + side.memory->describe(side.address)}};
+}
+
+Side host_side(Driver& driver, const void* pointer, std::uint64_t bytes) {
+  Side side;
+  side.address = reinterpret_cast<std::uint64_t>(pointer);
+  side.page_locked = driver.pinned(pointer, bytes) != driver.pinned_memory.end();
+  return side;
 }
 
 // A device address with room for the bytes: checked when the call is made, as the driver does.
 CUresult device_side(Driver& driver, CUdeviceptr address, std::uint64_t bytes, const char* what, Side& side) {
   side.address = address;
   side.device = driver.owner(address);
-  if (side.device == nullptr && driver.pinned(reinterpret_cast<void*>(address), bytes) != driver.pinned_memory.end())
-    return CUDA_SUCCESS;  // mapped host memory is device memory, too
+  if (side.device == nullptr && driver.pinned(reinterpret_cast<void*>(address), bytes) != driver.pinned_memory.end()) {
+    side.page_locked = true;  // mapped host memory is device memory, too
+    return CUDA_SUCCESS;
+  }
   if (side.device != nullptr) {
     KILN_SIMCUDA_TRY(side.device->poison);
     side.memory = side.device->memory;
@@ -274,12 +291,12 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t byte
     KILN_SIMCUDA_TRY(driver.stream(handle, context, stream));
     if (bytes == 0) return driver.legacy_rule(*stream);
     if (from == nullptr || driver.owner(reinterpret_cast<std::uint64_t>(from)) != nullptr) return CUDA_ERROR_INVALID_VALUE;
-    Side target, source;
+    Side target;
     KILN_SIMCUDA_TRY(device_side(driver, to, bytes, "a copy to the device", target));
-    source.address = reinterpret_cast<std::uint64_t>(from);
+    const Side source = host_side(driver, from, bytes);
     // Pageable memory is read before the call returns, page-locked memory when the stream gets there.
     std::shared_ptr<std::vector<std::byte>> staged;
-    if (driver.pinned(from, bytes) == driver.pinned_memory.end() && stream->capture == nullptr) {
+    if (!source.page_locked && stream->capture == nullptr) {
       const auto* bytes_from = static_cast<const std::byte*>(from);
       staged = std::make_shared<std::vector<std::byte>>(bytes_from, bytes_from + bytes);
     }
@@ -293,14 +310,13 @@ CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUs
     KILN_SIMCUDA_TRY(driver.stream(handle, context, stream));
     if (bytes == 0) return driver.legacy_rule(*stream);
     if (to == nullptr || driver.owner(reinterpret_cast<std::uint64_t>(to)) != nullptr) return CUDA_ERROR_INVALID_VALUE;
-    Side target, source;
+    Side source;
     KILN_SIMCUDA_TRY(device_side(driver, from, bytes, "a copy to the host", source));
-    target.address = reinterpret_cast<std::uint64_t>(to);
-    const bool pageable = driver.pinned(to, bytes) == driver.pinned_memory.end();
+    const Side target = host_side(driver, to, bytes);
     Context& where = *stream->context;
     OperationPtr operation;
     KILN_SIMCUDA_TRY(driver.enqueue(*stream, copy_work(where, target, source, bytes, "from device to host", nullptr), &operation));
-    if (!pageable || operation == nullptr) return CUDA_SUCCESS;
+    if (target.page_locked || operation == nullptr) return CUDA_SUCCESS;
     driver.scheduler.wait(lock, {operation});  // a copy to pageable memory has been made when the call returns
     return where.poison;
   });

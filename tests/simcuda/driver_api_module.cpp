@@ -191,6 +191,7 @@ CUresult cuModuleUnload(CUmodule handle) {
     if (code == CUDA_SUCCESS) KILN_SIMCUDA_TRY(driver.unsafe_call());
     driver.scheduler.wait(lock, driver.all_work(*module->context));
     for (const auto& [name, function] : module->functions) driver.functions.remove(function);
+    module->unloaded = true;
     return driver.modules.remove(handle) ? module->context->poison : CUDA_ERROR_INVALID_HANDLE;
   });
 }

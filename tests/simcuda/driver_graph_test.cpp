@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "simcuda/driver_fixture.h"
+#include "simcuda/driver_ptx.h"
 
 using namespace kiln::simcuda::test;
 
@@ -220,6 +220,34 @@ TEST_CASE("a graph whose memory was freed ends as on a device: with an illegal a
   KILN_OK(lib.cuGraphLaunch(exec, stream));
   KILN_CALL(lib.cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
   CHECK(std::string(lib.last_report()).find("freed") != std::string::npos);
+}
+
+TEST_CASE("a graph whose page-locked memory was freed does not touch it") {
+  const DeviceSession session;
+  Library& lib = library();
+  const CUstream stream = make_stream();
+  const CUdeviceptr a = allocate(4);
+  void* pinned = allocate_pinned(4);
+  KILN_OK(lib.cuStreamBeginCapture(stream, kGlobal));
+  KILN_OK(lib.cuMemcpyDtoHAsync(pinned, a, 4, stream));
+  const CUgraphExec exec = instantiate(end(stream));
+  KILN_OK(lib.cuMemFreeHost(pinned));
+  KILN_OK(lib.cuGraphLaunch(exec, stream));
+  KILN_CALL(lib.cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+  CHECK(std::string(lib.last_report()).find("was freed") != std::string::npos);
+}
+
+TEST_CASE("a graph whose module was unloaded is refused with a report") {
+  const DeviceSession session;
+  Library& lib = library();
+  const CUstream stream = make_stream();
+  const CUmodule module = load();
+  KILN_OK(lib.cuStreamBeginCapture(stream, kGlobal));
+  KILN_OK(launch(get(module, "none"), config(1, 1, stream)));
+  const CUgraphExec exec = instantiate(end(stream));
+  KILN_OK(lib.cuModuleUnload(module));
+  KILN_CALL(lib.cuGraphLaunch(exec, stream), CUDA_ERROR_INVALID_HANDLE);
+  CHECK(std::string(lib.last_report()).find("unloaded") != std::string::npos);
 }
 
 TEST_CASE("wrong uses of capture and graphs are refused") {

@@ -52,6 +52,7 @@ struct LoadedModule {
   std::shared_ptr<Memory> memory;  // outlives the module, whose globals are in it
   std::shared_ptr<Module> code;
   int ptx_version = 0;
+  bool unloaded = false;                        // by the caller; work and graphs may still hold it
   std::map<std::string, CUfunction> functions;  // those that were asked for
 };
 

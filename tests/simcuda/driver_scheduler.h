@@ -19,6 +19,7 @@
 namespace kiln::simcuda {
 
 struct Context;
+struct LoadedModule;
 using Lock = std::unique_lock<std::mutex>;
 using Clock = std::chrono::steady_clock;
 
@@ -40,6 +41,7 @@ struct Work {
   Context* context = nullptr;
   std::string name;  // of the kernel, or "a copy of 16 bytes from host to device"
   std::vector<Use> uses;
+  std::shared_ptr<const LoadedModule> module;  // of a kernel
   std::function<std::optional<Failure>()> run;
 };
 

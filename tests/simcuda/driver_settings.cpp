@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -207,7 +208,7 @@ DeviceDescription load_device(const std::string& name) {
   if (attributes == nullptr) r.fail("has no 'attributes'");
   Reader a(*attributes, path + "/attributes");
 #define KILN_SIMCUDA_READ(id) \
-  if (!a.read(#id, d.attributes[CU_DEVICE_ATTRIBUTE_##id])) a.fail("has no " #id);
+  if (!a.read(#id, d.attributes[CU_DEVICE_ATTRIBUTE_##id].emplace(0))) a.fail("has no " #id);
   KILN_SIMCUDA_ATTRIBUTES(KILN_SIMCUDA_READ)
 #undef KILN_SIMCUDA_READ
   a.finish();

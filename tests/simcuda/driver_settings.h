@@ -1,6 +1,6 @@
 // What the simulated driver is told from outside: the devices it describes and the fault script. See README.md for both formats.
 #pragma once
-#include <map>
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +16,9 @@ struct DeviceDescription {
   std::uint64_t memory = 0;  // bytes
   std::optional<int> driver_version;
   std::optional<unsigned> ptx_version;  // 90 for 9.0; else that of the driver
-  std::map<int, int> attributes;        // all of CUdevice_attribute that Kiln knows
-  int attribute(CUdevice_attribute a) const { return attributes.at(a); }
+  static constexpr std::size_t kAttributes = 128;
+  std::array<std::optional<int>, kAttributes> attributes;  // all of CUdevice_attribute that Kiln knows
+  int attribute(CUdevice_attribute a) const { return *attributes[static_cast<std::size_t>(a)]; }
   unsigned arch() const;  // 90 for 9.0
 };
 
