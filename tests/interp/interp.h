@@ -29,6 +29,9 @@ struct Launch {
 
 struct Outcome {
   std::optional<ir::FaultRecord> fault;  // the first out-of-range access of a checked kernel
+  // All of them, up to a bound: a device reports some one of these. all_faults says that none is missing.
+  std::vector<ir::FaultRecord> faults;
+  bool all_faults = true;
   // What a race-free, terminating program never does, one sentence each with kernel and place: an out-of-range access in an unchecked
   // kernel or proven access (a wrong proof), reading shared or local memory never written, two threads touching a cell without a barrier
   // between (one writing), a divergent barrier, a require that is false, the step limit.

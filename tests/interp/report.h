@@ -15,6 +15,8 @@ class Report {
 
   void fault(const ir::FaultRecord& record) {
     if (!outcome_.fault) outcome_.fault = record;
+    if (outcome_.faults.size() < kMostFaults) outcome_.faults.push_back(record);
+    else outcome_.all_faults = false;
   }
   // `kind` and the two operations say whether this was reported before.
   void misuse(const char* kind, ir::OpId op, ir::OpId other, const std::string& message) {
@@ -33,7 +35,7 @@ class Report {
   }
 
  private:
-  static constexpr std::size_t kMax = 32;
+  static constexpr std::size_t kMax = 32, kMostFaults = 100'000;
   const ir::Kernel& kernel_;
   Outcome& outcome_;
   std::set<std::tuple<std::string, ir::OpId, ir::OpId>> seen_;
