@@ -141,7 +141,8 @@ run_extras() {
   fi
 }
 
-# fuzz TREE FIRST COUNT [OPTION...]: the seeds shared out among the processors. Differences are printed reduced; exit 1 when there are any.
+# fuzz TREE FIRST COUNT [OPTION...]: the seeds shared out among the processors. How far they are goes to stderr; at the end differences are printed,
+# reduced; exit 1 when there are any.
 fuzz() {
   local tree="$1" first="$2" count="$3" worker share from=0 status=0 pids=()
   shift 3
@@ -149,7 +150,7 @@ fuzz() {
   for ((worker = 0; worker < jobs; ++worker)); do
     share=$(((count - from) / (jobs - worker)))
     [ "$share" -gt 0 ] || continue
-    "$tree/bin/kiln_fuzz" $((first + from)) "$share" --reduce "$@" >"$tree/fuzz-logs/$worker.log" 2>&1 </dev/null &
+    "$tree/bin/kiln_fuzz" $((first + from)) "$share" --reduce "$@" >"$tree/fuzz-logs/$worker.log" </dev/null &
     pids+=("$!:$worker")
     from=$((from + share))
   done

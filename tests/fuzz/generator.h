@@ -1,4 +1,5 @@
-// Random kernels: terminating, race-free, over every operation of the table, with a launch and its data. Same seed, same kernel, on every machine.
+// Random kernels: terminating, race-free, over every operation of the table, with a launch and its data. Same seed, same kernel, on every
+// machine.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,11 +14,13 @@ namespace kiln::fuzz {
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull) {}
-  std::uint64_t next();                                     // 64 random bits (splitmix64)
+  std::uint64_t next();  // 64 random bits (splitmix64)
   std::uint32_t below(std::uint32_t n) { return n == 0 ? 0 : static_cast<std::uint32_t>((next() >> 32) % n); }
   bool chance(std::uint32_t percent) { return below(100) < percent; }
   template <class T>
-  const T& pick(const std::vector<T>& v) { return v[below(static_cast<std::uint32_t>(v.size()))]; }
+  const T& pick(const std::vector<T>& v) {
+    return v[below(static_cast<std::uint32_t>(v.size()))];
+  }
 
  private:
   std::uint64_t state_;
@@ -50,7 +53,8 @@ struct Shape {
 // Deterministic in (seed, shape).
 Case generate(std::uint64_t seed, const Shape& shape = {});
 
-// A bit pattern of the type, weighted towards the values where operations differ: 0, 1, -1, extremes, powers of two, NaN, infinities, subnormals.
+// A bit pattern of the type, weighted towards the values where operations differ: 0, 1, -1, extremes, powers of two, NaN, infinities,
+// subnormals.
 std::uint64_t interesting_bits(Random& random, ir::Type type);
 
 }  // namespace kiln::fuzz

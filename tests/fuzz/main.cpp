@@ -1,5 +1,6 @@
-// The long run of random kernels: kiln_fuzz FIRST_SEED COUNT [--ptx N] [--level NAME]... [--reduce] [--print] [--no-math]
-// Prints every difference (reduced with --reduce) as .kir and exits 1 when there was one.
+// The long run of random kernels: kiln_fuzz FIRST_SEED COUNT [--ptx N] [--level NAME] [--mode checked|unchecked] [--reduce] [--print]
+// [--no-math] Each seed runs on one level of host code, checked or unchecked, in turn. Prints every difference (reduced with --reduce) as
+// .kir and exits 1 when there was one; a line on stderr every 1000 kernels tells how far it is.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -9,51 +10,64 @@
 
 using namespace kiln;
 
+namespace {
+
+void print_reduced(const fuzz::Case& c, const std::string& wrong, const fuzz::CheckOptions& options) {
+  // The same kind of finding: the text up to the first colon, so that a reduction does not slide into another fault.
+  const std::string kind = wrong.substr(0, wrong.find(':'));
+  const fuzz::Case small = fuzz::reduce(c, [&](const fuzz::Case& x) {
+    const auto w = fuzz::check(x, options);
+    return w && w->substr(0, w->find(':')) == kind;
+  });
+  const auto w = fuzz::check(small, options);
+  std::printf("# %s\n# grid %u %u %u block %u %u %u\n%s", w ? w->c_str() : "?", small.grid[0], small.grid[1], small.grid[2], small.block[0],
+              small.block[1], small.block[2], ir::print(small.kernel).c_str());
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: kiln_fuzz FIRST_SEED COUNT [--ptx EVERY] [--level NAME]... [--reduce] [--print] [--no-math]\n");
+    std::fprintf(
+        stderr,
+        "usage: kiln_fuzz FIRST_SEED COUNT [--ptx EVERY] [--level NAME] [--mode checked|unchecked] [--reduce] [--print] [--no-math]\n");
     return 2;
   }
   const std::uint64_t first = std::strtoull(argv[1], nullptr, 10), count = std::strtoull(argv[2], nullptr, 10);
   std::uint64_t ptx_every = 0, found = 0;
   bool reduce = false, print = false, math = true;
-  std::vector<std::string> levels;
+  std::string level, mode;
   for (int i = 3; i < argc; ++i) {
     const std::string a = argv[i];
     if (a == "--ptx" && i + 1 < argc) ptx_every = std::strtoull(argv[++i], nullptr, 10);
-    else if (a == "--level" && i + 1 < argc) levels.push_back(argv[++i]);
+    else if (a == "--level" && i + 1 < argc) level = argv[++i];
+    else if (a == "--mode" && i + 1 < argc) mode = argv[++i];
     else if (a == "--reduce") reduce = true;
     else if (a == "--print") print = true;
     else if (a == "--no-math") math = false;
     else return std::fprintf(stderr, "kiln_fuzz: unknown option %s\n", a.c_str()), 2;
   }
-  const std::vector<std::string> all = fuzz::host_levels();
+  if (!mode.empty() && mode != "checked" && mode != "unchecked")
+    return std::fprintf(stderr, "kiln_fuzz: unknown mode %s\n", mode.c_str()), 2;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    fuzz::Shape shape;
-    shape.statements = 10 + static_cast<std::uint32_t>(seed % 5) * 12;
+    fuzz::Shape shape = fuzz::shape_in_turn(seed);
     shape.math = math;
-    fuzz::Case c = fuzz::generate(seed, shape);
+    const fuzz::Case c = fuzz::generate(seed, shape);
     if (print) std::printf("%s", ir::print(c.kernel).c_str());
-    fuzz::CheckOptions options;
-    // The best level always, one of the others in turn: every level gets its share at half the cost of all.
-    options.levels = levels.empty() ? std::vector<std::string>{all.back(), all[seed % all.size()]} : levels;
+    fuzz::CheckOptions options = fuzz::options_in_turn(seed);
+    if (!level.empty()) options.levels = {level};
+    if (!mode.empty()) options.checked = mode == "checked", options.unchecked = !options.checked;
     options.ptx = ptx_every != 0 && seed % ptx_every == 0;
-    const auto wrong = fuzz::check(c, options);
-    if (!wrong) continue;
-    ++found;
-    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), wrong->c_str());
-    if (reduce) {
-      // The same kind of finding: the text up to the first colon, so that a reduction does not slide into another fault.
-      const std::string kind = wrong->substr(0, wrong->find(':'));
-      const fuzz::Case small = fuzz::reduce(c, [&](const fuzz::Case& x) {
-        const auto w = fuzz::check(x, options);
-        return w && w->substr(0, w->find(':')) == kind;
-      });
-      const auto w = fuzz::check(small, options);
-      std::printf("# %s\n# grid %u %u %u block %u %u %u\n%s", w ? w->c_str() : "?", small.grid[0], small.grid[1], small.grid[2], small.block[0], small.block[1],
-                  small.block[2], ir::print(small.kernel).c_str());
+    if (const auto wrong = fuzz::check(c, options)) {
+      ++found;
+      std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), wrong->c_str());
+      if (reduce) print_reduced(c, *wrong, options);
+      std::fflush(stdout);
     }
-    std::fflush(stdout);
+    const std::uint64_t done = seed - first + 1;
+    if (done % 1000 == 0)
+      std::fprintf(stderr, "%llu of %llu kernels, %llu differences\n", static_cast<unsigned long long>(done),
+                   static_cast<unsigned long long>(count), static_cast<unsigned long long>(found));
   }
   std::printf("%llu random kernels, %llu differences\n", static_cast<unsigned long long>(count), static_cast<unsigned long long>(found));
   return found == 0 ? 0 : 1;

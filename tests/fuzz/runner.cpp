@@ -1,5 +1,6 @@
 #include "fuzz/runner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +13,6 @@
 #include "src/object_loader.h"
 #include "support/ptx_machine.h"
 #include "support/ptxas.h"
-
 
 namespace kiln::fuzz {
 namespace {
@@ -55,6 +55,8 @@ Outputs run_on_copy(const Case& c, Run&& how) {
   }
   const interp::Outcome outcome = how(launch);
   out.fault = outcome.fault;
+  out.faults = outcome.faults;
+  out.all_faults = outcome.all_faults;
   out.misuse = outcome.misuse;
   return out;
 }
@@ -172,6 +174,70 @@ std::optional<std::string> difference(const Case& c, const Outputs& a, const Out
 
 namespace {
 
+// The kernel as recorded with a check on every access: what may change nothing is left out.
+ir::Prepared as_recorded(const ir::Kernel& k) {
+  ir::Prepared p;
+  p.kernel = k;
+  p.kernel.options.checked = true;
+  ir::contract(p.kernel);  // a part of the meaning
+  ir::expand_math(p.kernel);
+  ir::compact(p.kernel);
+  for (ir::Op& op : p.kernel.ops) {
+    if (!ir::is_access(op.code)) continue;
+    op.bounds = ir::Bounds::Checked;
+    op.site = static_cast<std::uint32_t>(p.sites.size());
+    p.sites.push_back({});
+  }
+  p.shared = ir::layout_shared(p.kernel);
+  return p;
+}
+
+bool same(const ir::FaultRecord& a, const ir::FaultRecord& b) {
+  return a.kind == b.kind && a.site == b.site && a.dimension == b.dimension && a.index == b.index && a.extent == b.extent &&
+         std::equal(a.thread, a.thread + 3, b.thread) && std::equal(a.block, a.block + 3, b.block);
+}
+
+// A device reports some one of the faults that there are, whole and true.
+std::optional<std::string> wrong_fault(const Outputs& expected, const Outputs& got) {
+  if (!got.fault) return std::nullopt;
+  if (got.fault->state != 2) return "a fault record that is not whole";
+  for (const ir::FaultRecord& f : expected.faults)
+    if (same(f, *got.fault)) return std::nullopt;
+  if (!expected.all_faults) return std::nullopt;
+  const ir::FaultRecord& f = *got.fault;
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "a fault that did not happen: site %u, dimension %u, index %llu, extent %llu, thread %u %u %u, block %u %u %u", f.site,
+                f.dimension, static_cast<unsigned long long>(f.index), static_cast<unsigned long long>(f.extent), f.thread[0], f.thread[1],
+                f.thread[2], f.block[0], f.block[1], f.block[2]);
+  return text;
+}
+
+std::optional<std::string> compare(const Case& c, const Outputs& expected, const Outputs& got, const std::string& mode,
+                                   const std::string& device) {
+  if (!got.misuse.empty()) return mode + ", " + device + ": " + got.misuse.front();
+  if (auto d = difference(c, expected, got)) return mode + ", interpreter against " + device + ": " + *d;
+  if (auto d = wrong_fault(expected, got)) return mode + ", " + device + ": " + *d;
+  return std::nullopt;
+}
+
+std::optional<std::string> check_ptx(const Case& c, const ir::Prepared& prepared, const Outputs& expected, const std::string& mode) {
+  const CodegenHandle& codegen = code_generator();
+  for (const char* arch : {"sm_75", "sm_90"}) {
+    CompileOptions o;
+    o.target = TargetKind::Ptx;
+    o.arch = arch;
+    o.block_multiple_of_32 = c.block[0] * c.block[1] * c.block[2] % 32 == 0;
+    if (c.kernel.has_block_size()) o.block = c.block;
+    const CompiledCode code = codegen.compiler->compile(prepared, o);
+    if (auto d = compare(c, expected, run_ptx(code.code, prepared, c, c.kernel.ops.size()), mode, std::string("PTX for ") + arch)) return d;
+    if (test::no_ptxas()) continue;
+    const test::Assembled assembled = test::assemble_ptx(code.code, arch);
+    if (!assembled.ok) return mode + ", " + arch + ": ptxas refuses: " + assembled.messages.substr(0, 400);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> check_mode(const Case& c, const CheckOptions& options, bool checked) {
   ir::PrepareOptions how;
   how.mode = checked ? ir::PrepareOptions::Mode::Checked : ir::PrepareOptions::Mode::Unchecked;
@@ -181,59 +247,46 @@ std::optional<std::string> check_mode(const Case& c, const CheckOptions& options
   if (!expected.misuse.empty()) return mode + ", interpreter: " + expected.misuse.front();
   if (expected.fault && !c.may_fault) return mode + ", interpreter: a fault in a kernel whose accesses are all in range";
   // The passes keep bits: without the optimising ones the same must come out.
-  {
-    ir::Prepared plain;
-    plain.kernel = c.kernel;
-    plain.kernel.options.checked = checked;
-    ir::contract(plain.kernel);  // a part of the meaning
-    ir::expand_math(plain.kernel);
-    ir::decide_bounds(plain.kernel);
-    plain.sites = prepared.sites;
-    const Outputs recorded = run_interpreter(plain, c);
-    if (!recorded.misuse.empty()) return mode + ", interpreter as recorded: " + recorded.misuse.front();
-    if (auto d = difference(c, recorded, expected)) return mode + ", as recorded against prepared: " + *d;
-  }
+  const Outputs recorded = run_interpreter(as_recorded(c.kernel), c);
+  if (!recorded.misuse.empty()) return mode + ", interpreter as recorded: " + recorded.misuse.front();
+  if (auto d = difference(c, recorded, expected)) return mode + ", as recorded against prepared: " + *d;
   const ir::Kernel again = ir::parse_kernel(ir::print(c.kernel));
   if (ir::print(again) != ir::print(ir::parse_kernel(ir::print(again)))) return mode + ": the text form does not round trip";
-  for (std::size_t i = 0; i < options.levels.size(); ++i) {
-    const std::string& level = options.levels[i];
-    const Outputs got = run_host(prepared, c, level, i % 2 == 0);
-    if (!got.misuse.empty()) return mode + ", " + level + ": " + got.misuse.front();
-    if (auto d = difference(c, expected, got)) return mode + ", interpreter against " + level + ": " + *d;
-    if (got.fault && (got.fault->state != 2 || got.fault->site >= prepared.sites.size())) return mode + ", " + level + ": a fault record that is not whole";
+  bool aligned = options.aligned;
+  for (const std::string& level : options.levels) {
+    if (auto d = compare(c, expected, run_host(prepared, c, level, aligned), mode, level)) return d;
+    aligned = !aligned;
   }
-  if (options.ptx) {
-    const CodegenHandle& codegen = code_generator();
-    for (const char* arch : {"sm_75", "sm_90"}) {
-      CompileOptions o;
-      o.target = TargetKind::Ptx;
-      o.arch = arch;
-      o.block_multiple_of_32 = c.block[0] * c.block[1] * c.block[2] % 32 == 0;
-      if (c.kernel.has_block_size()) o.block = c.block;
-      const CompiledCode code = codegen.compiler->compile(prepared, o);
-      const Outputs got = run_ptx(code.code, prepared, c, c.kernel.ops.size());
-      if (!got.misuse.empty()) return mode + ", executing PTX for " + arch + ": " + got.misuse.front();
-      if (auto d = difference(c, expected, got)) return mode + ", interpreter against PTX for " + arch + ": " + *d;
-      if (test::no_ptxas()) continue;
-      const test::Assembled assembled = test::assemble_ptx(code.code, arch);
-      if (!assembled.ok) return mode + ", " + arch + ": ptxas refuses: " + assembled.messages.substr(0, 400);
-    }
-  }
-  return std::nullopt;
+  return options.ptx ? check_ptx(c, prepared, expected, mode) : std::nullopt;
 }
 
 }  // namespace
+
+CheckOptions options_in_turn(std::uint64_t seed) {
+  static const std::vector<std::string> levels = host_levels();
+  CheckOptions o;
+  o.levels = {levels[seed % levels.size()]};
+  seed /= levels.size();
+  o.checked = seed % 2 == 0;
+  o.unchecked = !o.checked;
+  o.aligned = seed / 2 % 2 == 0;
+  return o;
+}
+
+Shape shape_in_turn(std::uint64_t seed) {
+  Shape shape;
+  shape.statements = 1 + static_cast<std::uint32_t>(seed % 5);
+  return shape;
+}
 
 std::optional<std::string> check(const Case& c, const CheckOptions& options) {
   try {
     const ir::Diagnostics found = ir::verify(c.kernel);
     if (!found.empty()) return "the verifier refuses: " + ir::to_string(found);
-    if (auto d = check_mode(c, options, true)) return d;
-    if (options.unchecked && !c.may_fault)
-      if (auto d = check_mode(c, options, false)) return d;
-  } catch (const std::exception& e) {
-    return std::string("an exception: ") + e.what();
-  }
+    if (options.checked || c.may_fault)
+      if (auto d = check_mode(c, options, true)) return d;
+    if (options.unchecked && !c.may_fault) return check_mode(c, options, false);
+  } catch (const std::exception& e) { return std::string("an exception: ") + e.what(); }
   return std::nullopt;
 }
 
@@ -308,7 +361,10 @@ Case reduce(Case c, const std::function<bool(const Case&)>& fails) {
   for (bool progress = true; progress;) {
     progress = false;
     if (c.grid != std::array<std::uint32_t, 3>{1, 1, 1}) {
-      progress |= try_edit(c, fails, [](Case& x) { x.grid = {1, 1, 1}; return true; });
+      progress |= try_edit(c, fails, [](Case& x) {
+        x.grid = {1, 1, 1};
+        return true;
+      });
     }
     for (ir::RegionId region = 0; region < c.kernel.regions.size(); ++region)
       for (std::size_t at = c.kernel.regions[region].ops.size(); at-- > 0;) {

@@ -13,13 +13,16 @@ namespace kiln::fuzz {
 struct Outputs {
   std::vector<std::vector<std::uint8_t>> buffers;  // after the launch, per buffer parameter
   std::optional<ir::FaultRecord> fault;
-  std::vector<std::string> misuse;                 // the interpreter's
+  std::vector<ir::FaultRecord> faults;  // the interpreter's: every fault, unless there were very many
+  bool all_faults = true;
+  std::vector<std::string> misuse;  // the interpreter's
 };
 
 Outputs run_interpreter(const ir::Prepared& kernel, const Case& c);
 // Executes PTX made from `kernel`; `seed` varies the order of the threads.
 Outputs run_ptx(const std::string& ptx, const ir::Prepared& kernel, const Case& c, std::uint64_t seed);
-// Compiles for `arch` and runs all blocks on this thread. `aligned` promises 16-byte aligned buffers; otherwise they are laid one element off.
+// Compiles for `arch` and runs all blocks on this thread. `aligned` promises 16-byte aligned buffers; otherwise they are laid one element
+// off.
 Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& arch, bool aligned);
 
 // The host levels this machine can execute, lowest first.
@@ -29,10 +32,15 @@ std::vector<std::string> host_levels();
 std::optional<std::string> difference(const Case& c, const Outputs& a, const Outputs& b);
 
 struct CheckOptions {
-  std::vector<std::string> levels;  // host levels to run
-  bool unchecked = true;            // run the unchecked program too (never for a case that may fault)
-  bool ptx = false;                 // also execute the PTX for sm_75 and sm_90 (and assemble it where ptxas is)
+  std::vector<std::string> levels;        // host levels to run
+  bool checked = true, unchecked = true;  // programs to run; a case that may fault has the checked one only
+  bool aligned = true;                    // buffers at multiples of 16 bytes and the promise of it, on the first level; then in turn
+  bool ptx = false;                       // also execute the PTX for sm_75 and sm_90 (and assemble it where ptxas is)
 };
+// The share of work that falls to a seed: levels, modes and alignment in turn, so that each gets the same number of seeds.
+CheckOptions options_in_turn(std::uint64_t seed);
+// The size of the kernel of a seed, likewise.
+Shape shape_in_turn(std::uint64_t seed);
 // Everything that must hold for a case; the first thing that does not, as text. Never throws for a wrong kernel: that is a finding too.
 std::optional<std::string> check(const Case& c, const CheckOptions& options);
 
