@@ -5,6 +5,8 @@
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 
 #include "host/emitter.h"
+#include "large_kernels.h"
+#include "llvm_emit.h"
 #include "llvm_guard.h"
 
 namespace kiln::codegen {
@@ -20,7 +22,12 @@ struct Made {
   std::unique_ptr<llvm::TargetMachine> target;
   std::string symbol;
   std::uint64_t context_bytes = 0;
+  bool large = false;
 };
+
+// The first moves constants and addresses of all branches in front of the loop over warps, and the register allocator puts them back one by one: in a
+// kernel of 400 branches that is nearly all of the time and most of the code. The second joins the blocks that split_long_blocks() made.
+constexpr std::string_view kLeftOutOfLarge[] = {"Early Machine Loop Invariant Code Motion", "CodeGen Prepare"};
 
 void check_block(const ir::Kernel& k, const CompileOptions& options) {
   const std::uint64_t threads = std::uint64_t{options.block[0]} * options.block[1] * options.block[2];
@@ -71,6 +78,13 @@ Made make(llvm::LLVMContext& context, const ir::Prepared& prepared, const Compil
   llvm::ModulePassManager passes;
   if (llvm::Error e = builder.parsePassPipeline(passes, kPipeline)) throw CompileError("this LLVM does not know our pass pipeline: " + llvm::toString(std::move(e)), false);
   passes.run(*made.module, modules);
+  made.large = is_large(*made.module);
+  if (made.large) {
+    for (llvm::Function& f : *made.module) {
+      split_long_blocks(f);
+      shorten_lives(f);
+    }
+  }
   return made;
 }
 
@@ -102,11 +116,7 @@ CompiledCode compile_host(const ir::Prepared& prepared, const CompileOptions& op
     const Made made = make(context, prepared, options, level);
     llvm::SmallString<0> object;
     llvm::raw_svector_ostream out(object);
-    llvm::legacy::PassManager passes;
-    if (made.target->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile, true)) {
-      throw CompileError("this LLVM cannot write objects for x86-64", true);
-    }
-    passes.run(*made.module);
+    emit_code(*made.module, *made.target, llvm::CodeGenFileType::ObjectFile, made.large ? std::span(kLeftOutOfLarge) : std::span<const std::string_view>(), out);
     result.code = object.str().str();
     result.symbol = made.symbol;
     result.context_bytes = made.context_bytes;

@@ -149,6 +149,7 @@ void Emitter::emit_atomic(ir::OpId id, Mask m) {
     start(end);
     return;
   }
+  begin_scratch();
   const auto array = [&](ir::ValueId v) { return shapes_[v].uniform() ? nullptr : lanes_in_memory(vector(v)); };
   llvm::AllocaInst* operands = array(what);
   llvm::AllocaInst* expected = cas ? array(op.operands[a.rank]) : nullptr;

@@ -106,6 +106,7 @@ Value* Emitter::rows_lane_by_lane(const Access& a, Mask m, Value* stored) {
   llvm::Type *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty();
   const unsigned bytes = ir::byte_size(a.mem->element), width = geometry_.width, rows = kLanes / width;
   const Memory& memory = memory_[a.op->index];
+  begin_scratch();
   llvm::AllocaInst* array = lanes_in_memory(stored ? stored : llvm::Constant::getNullValue(type));
   llvm::Function* step = stepping_helper(stored != nullptr, bytes);
   Value *set = bits(m), *base = memory_base(a.op->index);
@@ -166,6 +167,7 @@ Value* Emitter::rows_lane_by_lane(const Access& a, Mask m, Value* stored) {
 // Gather and scatter where the CPU has none.
 Value* Emitter::each_lane_by_lane(const Access& a, Mask m, Value* index, Value* stored) {
   llvm::Type* type = lanes_of(element_type(*a.mem));
+  begin_scratch();
   llvm::AllocaInst *array = lanes_in_memory(stored ? stored : llvm::Constant::getNullValue(type)), *indices = lanes_in_memory(index);
   b_.CreateCall(indexed_helper(stored != nullptr, ir::byte_size(a.mem->element)), {array, memory_base(a.op->index), indices, bits(m)});
   return stored ? nullptr : b_.CreateLoad(type, array);

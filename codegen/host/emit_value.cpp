@@ -83,7 +83,10 @@ Value* Emitter::last_lane(Mask m) {
 
 // In pieces of 32 bytes: CPUs do not forward a wider store to the loads of single lanes that follow.
 llvm::AllocaInst* Emitter::lanes_in_memory(Value* v) {
-  llvm::AllocaInst* array = variable(v->getType(), "lanes");
+  std::vector<llvm::AllocaInst*>& made = scratch_lanes_[v->getType()];
+  std::size_t& taken = scratch_taken_[v->getType()];
+  if (taken == made.size()) made.push_back(variable(v->getType(), "lanes"));
+  llvm::AllocaInst* const array = made[taken++];
   llvm::Type* lane = v->getType()->getScalarType();
   const unsigned per_piece = 256 / static_cast<unsigned>(lane->getPrimitiveSizeInBits());
   if (llvm::isa<llvm::Constant>(v) || per_piece >= kLanes || !level_.avx512) {

@@ -81,7 +81,9 @@ class Emitter {
   Value* last_lane(Mask m);
   Value* lane_numbers();      // <32 x i32> 0 ... 31
   Value* any(Value* lanes) { return b_.CreateICmpNE(bits(lanes), b_.getInt32(0)); }
-  llvm::AllocaInst* lanes_in_memory(Value* vector_value);  // for access by a lane number known at run time only
+  // For access by a lane number known at run time only. The arrays are good until begin_scratch(), which the next operation calls: all share them.
+  llvm::AllocaInst* lanes_in_memory(Value* vector_value);
+  void begin_scratch() { scratch_taken_.clear(); }
 
   // --- control (emit_control.cpp) ------------------------------------------------------------------------------------------------
   struct Loop {
@@ -236,6 +238,8 @@ class Emitter {
   llvm::Instruction* body_prologue_ = nullptr;  // values made again are put before it
   std::vector<Value*> block_value_;   // per op
   std::vector<llvm::AllocaInst*> slot_;
+  std::map<llvm::Type*, std::vector<llvm::AllocaInst*>> scratch_lanes_;
+  std::map<llvm::Type*, std::size_t> scratch_taken_;
   llvm::AllocaInst* alive_ = nullptr; // lanes that have not returned; null when nothing returns
   llvm::AllocaInst* yield_ = nullptr; // where the condition region being made puts its result
   std::vector<Loop> loops_;

@@ -4,6 +4,7 @@
 #include <llvm/IR/Verifier.h>
 
 #include "backend.h"
+#include "large_kernels.h"
 #include "llvm_emit.h"
 #include "llvm_guard.h"
 #include "lowering.h"
@@ -118,13 +119,20 @@ constexpr std::string_view kLeftOut[] = {
     "Straight line strength reduction",
     "Optimize machine instruction PHIs",
     "NVPTX IR Peephole",
-    "NVPTX optimize redundant cvta.to.local instruction",
 };
 
+// Each change that it makes to the control flow has it begin the function again.
+constexpr std::string_view kLeftOutOfLarge = "CodeGen Prepare";
+
 std::string assemble(llvm::Module& module, llvm::TargetMachine& machine) {
+  std::vector<std::string_view> left_out(std::begin(kLeftOut), std::end(kLeftOut));
+  if (is_large(module)) {
+    left_out.push_back(kLeftOutOfLarge);
+    for (llvm::Function& f : module) split_long_blocks(f);
+  }
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream out(text);
-  emit_code(module, machine, llvm::CodeGenFileType::AssemblyFile, kLeftOut, out);
+  emit_code(module, machine, llvm::CodeGenFileType::AssemblyFile, left_out, out);
   std::string ptx(text.str());
   // With lines on, LLVM also writes a debug section without anything in it. Nobody reads it, and readers of PTX may stumble over it.
   constexpr std::string_view kEmptySection = "\t.section\t.debug_macinfo\t{\t}\n";

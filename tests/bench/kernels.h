@@ -1,4 +1,4 @@
-// The kernels that are measured: the samples', and one that does nothing.
+// The kernels that are measured: the samples', one that does nothing, and two of any size.
 #pragma once
 #include <kiln/kiln.h>
 
@@ -11,5 +11,12 @@
 namespace kiln::bench {
 
 KILN_DECLARE_KERNEL(empty, ());
+
+struct Size {
+  u32 count = 100;  // of branches or statements, written out by a loop of C++
+};
+KILN_CONFIG(Size, count)
+KILN_DECLARE_KERNEL(guarded_ifs, (const Size& size, In<f32> x, InOut<f32> y));
+KILN_DECLARE_KERNEL(statements, (const Size& size, In<f32> x, InOut<f32> y));
 
 }  // namespace kiln::bench

@@ -1,4 +1,4 @@
-// kiln_bench [jit|cpu|launch]... [--json]
+// kiln_bench [jit|cpu|compile|launch]... [--json]
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -11,7 +11,8 @@ int main(int argc, char** argv) {
     const char* name;
     std::vector<Row> (*run)();
   };
-  const Bench benches[] = {{"jit", kiln::bench::jit}, {"cpu", kiln::bench::cpu}, {"launch", kiln::bench::launch}};
+  const Bench benches[] = {
+      {"jit", kiln::bench::jit}, {"cpu", kiln::bench::cpu}, {"compile", kiln::bench::compile}, {"launch", kiln::bench::launch}};
   bool json = false;
   std::vector<Bench> chosen;
   for (int i = 1; i < argc; ++i) {
@@ -23,7 +24,7 @@ int main(int argc, char** argv) {
       known = true;
     }
     if (!known) {
-      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, launch\n", argv[i]);
+      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, compile, launch\n", argv[i]);
       return 2;
     }
   }
