@@ -141,8 +141,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     Context* context = driver.device(device);
     if (context == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     if (!context->active()) return CUDA_ERROR_INVALID_CONTEXT;
-    if (context->retained > 1) --context->retained;
-    else driver.deactivate(lock, *context);
+    driver.release(lock, *context);
     return CUDA_SUCCESS;
   });
 }

@@ -50,7 +50,6 @@ void launch_graph(Driver& driver, Stream& stream, GraphExec& exec) {
     std::vector<OperationPtr> after;
     for (const std::size_t n : node.after) after.push_back(operations[n]);
     OperationPtr operation = driver.operation_of(node.work, stream.number);
-    if (driver.script.null_launches && node.work->kind == Work::Kind::Kernel && !operation->injected.has_value()) operation->work = nullptr;
     driver.scheduler.submit(operation, node.after.empty() ? before : after);
     operations.push_back(std::move(operation));
   }

@@ -275,3 +275,25 @@ TEST_CASE("a null driver takes launches, counts them and does nothing") {
   CHECK(read(a, 4) == std::vector<std::uint32_t>(4, 3));
   CHECK(library().count("launches") == 10);
 }
+
+TEST_CASE("a null driver still fails the launches that the script names, and runs nothing of graphs") {
+  const DeviceSession session(R"({"null": true, "kernels": [{"name": "poke", "n": 2, "fault": "launch_failure"}]})");
+  Library& lib = library();
+  const CUfunction poke = get(load(), "poke");
+  const CUstream stream = make_stream();
+  auto* host = static_cast<std::uint32_t*>(allocate_pinned(4));
+  *host = 3;
+  const auto at = reinterpret_cast<CUdeviceptr>(host);
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  KILN_OK(lib.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  KILN_OK(launch(poke, config(1, 1, stream), at, 9u));
+  KILN_OK(lib.cuStreamEndCapture(stream, &graph));
+  KILN_OK(lib.cuGraphInstantiate(&exec, graph, 0));
+  KILN_OK(lib.cuGraphLaunch(exec, stream));
+  KILN_CALL(lib.cuStreamSynchronize(stream), CUDA_SUCCESS);
+  CHECK(*host == 3);
+  KILN_OK(launch(poke, config(1, 1, stream), at, 9u));
+  KILN_CALL(lib.cuStreamSynchronize(stream), CUDA_ERROR_LAUNCH_FAILED);
+  CHECK(*host == 3);
+}

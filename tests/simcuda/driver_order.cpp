@@ -62,7 +62,10 @@ OperationPtr Driver::operation_of(const std::shared_ptr<const Work>& work, unsig
   if (work->kind != Work::Kind::Kernel) return operation;
   ++launches;
   const KernelFault* fault = due(script.kernels, [&](const KernelFault& f) { return matches(f.name, work->name); });
-  if (fault == nullptr) return operation;
+  if (fault == nullptr) {
+    if (script.null_launches) operation->work = nullptr;  // only its place in the order
+    return operation;
+  }
   operation->injected = Failure{
       fault->code, "the launch of '" + work->name + "' ends with " + error_name_or_number(fault->code) + ", as the fault script says"};
   operation->injected_after_work = fault->runs;

@@ -100,7 +100,6 @@ CUresult Driver::initialise(Lock&) {
     contexts[i].ordinal = static_cast<int>(i);
     contexts[i].handle = context_handles.add(std::shared_ptr<Context>(std::shared_ptr<void>(), &contexts[i]));  // `contexts` owns it
   }
-  allocation_counts.assign(contexts.size(), 0);
   initialised_ = true;
   static const int registered = std::atexit([] { get().shut_down(); });
   static_cast<void>(registered);
@@ -119,7 +118,7 @@ void Driver::reset(Lock& lock) {
   for (const auto& capture : std::vector(active_captures)) end_capture(capture);
   scheduler.wait(lock, std::vector(scheduler.unfinished()));
   for (Context& context : contexts)
-    if (context.active()) deactivate(lock, context);
+    if (context.active()) deactivate(context);
   const auto any = [](const auto&) { return true; };
   graphs.remove_if(any);
   graph_execs.remove_if(any);
@@ -182,9 +181,14 @@ void Driver::activate(Context& context) {
   context.null_stream->is_null = true;
 }
 
-// The last reference is gone: everything of the context dies with it, after its work.
-void Driver::deactivate(Lock& lock, Context& context) {
-  scheduler.wait(lock, all_work(context));
+void Driver::release(Lock& lock, Context& context) {
+  if (context.retained == 1) scheduler.wait(lock, all_work(context));
+  if (context.retained == 0 || --context.retained != 0) return;  // meanwhile another thread retained it, or released it
+  deactivate(context);
+}
+
+// The last reference is gone: everything of the context dies with it.
+void Driver::deactivate(Context& context) {
   for (const auto& capture : std::vector(active_captures))
     if (std::any_of(capture->streams.begin(), capture->streams.end(), [&](const Stream* s) { return s->context == &context; }))
       end_capture(capture);
@@ -211,6 +215,7 @@ void Driver::deactivate(Lock& lock, Context& context) {
     it = pinned_memory.erase(it);
   }
   context.memory.reset();
+  context.allocations = 0;
   context.retained = 0;
 }
 

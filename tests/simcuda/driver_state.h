@@ -45,7 +45,8 @@ class Driver {
   Context* context_of(CUcontext handle);
   Context* device(int ordinal);
   void activate(Context& context);
-  void deactivate(Lock& lock, Context& context);
+  // Gives back one reference; with the last one the context's work is waited for and everything of it dies.
+  void release(Lock& lock, Context& context);
   void poison(Context& context, const Failure& failure);
 
   // --- objects ------------------------------------------------------------------------------------------------------------------------
@@ -102,7 +103,6 @@ class Driver {
   HandleTable<GraphExec, CUgraphExec> graph_execs{7};
   std::map<std::uint64_t, Pinned> pinned_memory;
   std::vector<std::shared_ptr<Capture>> active_captures;
-  std::vector<unsigned> allocation_counts;
   unsigned streams_made = 0;
   std::atomic<std::uint64_t> launches{0}, instructions{0}, reports{0};
   std::string last_report;
@@ -112,6 +112,7 @@ class Driver {
   Driver();
   std::optional<Failure> execute(Operation& operation);
   void read_descriptions();
+  void deactivate(Context& context);
 
   std::optional<std::vector<DeviceDescription>> descriptions_;  // as they were read, until the script changes
 
