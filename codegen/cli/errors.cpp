@@ -16,8 +16,7 @@ std::string one_line(const Error& error) {
   if (!d.place.empty() && d.message.find(d.place) == std::string::npos) text += d.place + ": ";
   if (!d.kernel.empty() && d.message.find(d.kernel) == std::string::npos) text += "kernel '" + d.kernel + "': ";
   text += d.message.empty() ? name(d.code) : d.message;
-  if (d.requested) text += ", requested " + std::to_string(*d.requested);
-  if (d.limit) text += ", limit " + std::to_string(*d.limit);
+  if (const std::string numbers = root_of(error).numbers(); !d.bounds && !numbers.empty()) text += " (" + numbers + ")";
   for (const Error& cause : d.causes) text += ": " + one_line(cause);
   return text;
 }

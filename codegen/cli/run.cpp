@@ -18,13 +18,10 @@ Json failure_json(const Error& error) {
             {"limit", number(d.limit)},  {"bounds", nullptr}, {"text", error.text()}};
   if (d.bounds) {
     const BoundsFault& b = *d.bounds;
-    json["bounds"] = {{"memory", b.memory},
-                      {"operation", b.operation},
-                      {"place", b.place},
-                      {"dimension", b.dimension},
-                      {"index", b.index_signed ? Json(static_cast<std::int64_t>(b.index)) : Json(b.index)},
-                      {"extent", b.extent},
-                      {"thread", b.thread},
+    json["bounds"] = {{"memory", b.memory},       {"operation", b.operation},
+                      {"place", b.place},         {"declared", b.declared},
+                      {"dimension", b.dimension}, {"index", b.index_signed ? Json(static_cast<std::int64_t>(b.index)) : Json(b.index)},
+                      {"extent", b.extent},       {"thread", b.thread},
                       {"block", b.block}};
   }
   return json;

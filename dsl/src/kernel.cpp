@@ -7,6 +7,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "errors.h"
+
 namespace kiln::dsl {
 
 struct VariantSlot {
@@ -28,8 +30,8 @@ struct KernelCore::State {
   std::shared_ptr<const ConfigSpace> space;
   std::vector<ConfigAxis> axes;
   std::atomic<const VariantSlot*> default_slot{nullptr};
-  std::shared_mutex mutex;                                // guards the lists only, never held while recording
-  std::deque<VariantSlot> slots;                          // addresses are stable
+  std::shared_mutex mutex;                                   // guards the lists only, never held while recording
+  std::deque<VariantSlot> slots;                             // addresses are stable
   std::map<std::string, std::shared_ptr<Variant>> refusals;  // by variant and text
 };
 
@@ -82,21 +84,6 @@ std::string type_text(const ParamSpec& p) {
   return text + ">";
 }
 
-Error make_error(ErrorCode code, std::string rule, std::string message, std::string kernel, std::string where) {
-  return Error(Error::Data{.code = code,
-                           .rule = std::move(rule),
-                           .message = std::move(message),
-                           .kernel = std::move(kernel),
-                           .place = std::move(where),
-                           .requested = {},
-                           .limit = {},
-                           .bounds = {},
-                           .failure = 0,
-                           .claimed_buffers = 0,
-                           .chain = {},
-                           .causes = {}});
-}
-
 }  // namespace
 
 std::string Definition::kernel_name(const std::string& tag) {
@@ -122,7 +109,8 @@ KernelCore::KernelCore(Definition definition, std::vector<ParamSpec> params, std
   if (s.space && names.size() == s.params.size() + 1) names.erase(names.begin());  // the config
   names.resize(s.params.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool twice = std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool twice = std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+                       names.begin() + static_cast<std::ptrdiff_t>(i);
     if (names[i].empty() || twice) names[i] = "p" + std::to_string(i);
   }
   s.param_names = std::move(names);
@@ -168,9 +156,7 @@ Result<std::shared_ptr<const Variant>> KernelCore::variant(const std::string& co
   if (state_->space) {
     if (!state_->space->problem.empty()) return make_error(ErrorCode::Validation, "Config", state_->space->problem, name(), place());
     Result<ConfigBits> parsed = state_->space->parse(config);
-    if (!parsed) {
-      return make_error(ErrorCode::Validation, "Config", parsed.error().data().message, name(), place());
-    }
+    if (!parsed) { return make_error(ErrorCode::Validation, "Config", parsed.error().data().message, name(), place()); }
     bits = *parsed;
     if (auto why = state_->space->refusal(bits)) return make_error(ErrorCode::Validation, "Config", *why, name(), place());
   } else if (!config.empty()) {
@@ -209,12 +195,12 @@ Result<ir::Kernel> KernelCore::record_bits(const ConfigBits& config) const {
     std::optional<Error> error;
     try {
       run_body(recorder, config);
-    } catch (const Exception& e) {
-      error = e.error();
-    } catch (const std::exception& e) {
-      error = make_error(ErrorCode::CompileValidation, "Recording", std::string("the body of the kernel threw: ") + e.what(), kernel.name, place());
+    } catch (const Exception& e) { error = e.error(); } catch (const std::exception& e) {
+      error = make_error(ErrorCode::CompileValidation, "Recording", std::string("the body of the kernel threw: ") + e.what(), kernel.name,
+                         place());
     } catch (...) {
-      error = make_error(ErrorCode::CompileValidation, "Recording", "the body of the kernel threw something that is no std::exception", kernel.name, place());
+      error = make_error(ErrorCode::CompileValidation, "Recording", "the body of the kernel threw something that is no std::exception",
+                         kernel.name, place());
     }
     if (recorder.failure()) return *recorder.failure();
     if (error) return *error;
@@ -270,27 +256,29 @@ const Variant& KernelCore::refusal(const VariantSlot& slot, Error error) const {
 
 // --- launch -----------------------------------------------------------------------------------------------------------------
 
-Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config, std::span<const LaunchArg> args,
-                    unsigned unfit) {
+Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config,
+                    std::span<const LaunchArg> args, unsigned unfit) {
   if (Recorder::active()) {
-    fail("kernel '" + target.kernel->name() + "' is launched inside the body of a kernel; call a C++ function instead, launches belong to the host",
-         Recorder::current(Where::current()).last());
+    Recorder& recorder = Recorder::current(Where::current());
+    std::string message = "kernel '" + target.kernel->name() +
+                          "' is launched inside the body of a kernel; call a C++ function instead, launches belong to the host";
+    // The line before the launch; where there is none yet, the kernel's.
+    if (recorder.last().line() == 0) recorder.fail(std::move(message), recorder.kernel().loc);
+    recorder.fail(std::move(message), recorder.last());
   }
   try {
     LaunchRequest request{.variant = &variant_of(*target.variant), .config = config, .args = args, .mode = target.mode};
     if (unfit != 0) {
       const ParamInfo param = target.kernel->params()[unfit - 1];
-      request.variant = &target.kernel->refusal(
-          *target.variant, make_error(ErrorCode::Validation, "ArgumentValue",
-                                      "argument " + std::to_string(unfit) + " ('" + param.name + "') is a number that does not fit " + param.type,
-                                      request.variant->name(), target.kernel->place()));
+      request.variant = &target.kernel->refusal(*target.variant, make_error(ErrorCode::Validation, "ArgumentValue",
+                                                                            "argument " + std::to_string(unfit) + " ('" + param.name +
+                                                                                "') is a number that does not fit " + param.type,
+                                                                            request.variant->name(), target.kernel->place()));
     }
     if (stream) return kiln::launch(*stream, request);
     if (client) return kiln::launch(client->default_stream(), request);
     return kiln::launch(Client::default_client().default_stream(), request);
-  } catch (const Exception& e) {
-    return e.error();
-  }
+  } catch (const Exception& e) { return e.error(); }
 }
 
 }  // namespace kiln::dsl

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "errors.h"
+
 namespace kiln::dsl {
 namespace {
 
@@ -14,18 +16,7 @@ thread_local Recorder* current_recorder = nullptr;
 std::atomic<std::uint32_t> recordings{0};
 
 Error error_of(std::string message, std::string kernel, std::string where) {
-  return Error(Error::Data{.code = ErrorCode::CompileValidation,
-                           .rule = "Recording",
-                           .message = std::move(message),
-                           .kernel = std::move(kernel),
-                           .place = std::move(where),
-                           .requested = {},
-                           .limit = {},
-                           .bounds = {},
-                           .failure = 0,
-                           .claimed_buffers = 0,
-                           .chain = {},
-                           .causes = {}});
+  return make_error(ErrorCode::CompileValidation, "Recording", std::move(message), std::move(kernel), std::move(where));
 }
 
 }  // namespace
@@ -50,13 +41,16 @@ Recorder::~Recorder() { current_recorder = outer_; }
 bool Recorder::active() { return current_recorder != nullptr; }
 
 Recorder& Recorder::current(const Where& where) {
-  if (!current_recorder) dsl::fail("this is kernel code, but no kernel is being recorded; it belongs into the body of a KILN_KERNEL", where);
+  if (!current_recorder)
+    dsl::fail("this is kernel code, but no kernel is being recorded; it belongs into the body of a KILN_KERNEL", where);
   return *current_recorder;
 }
 
 ir::Builder& Recorder::at(const Where& where) {
   if (kernel_.ops.size() >= kMaxOperations) {
-    fail("the kernel has more than " + std::to_string(kMaxOperations) + " operations; a C++ loop unrolls, use for (auto i : range(n)) for a loop in the kernel", where);
+    fail("the kernel has more than " + std::to_string(kMaxOperations) +
+             " operations; a C++ loop unrolls, use for (auto i : range(n)) for a loop in the kernel",
+         where);
   }
   settle();
   last_ = origin_ = where;

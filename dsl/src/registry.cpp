@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "errors.h"
+
 namespace kiln {
 namespace {
 
@@ -27,20 +29,7 @@ std::string last_part(const std::string& name) {
   return at == std::string::npos ? name : name.substr(at + 2);
 }
 
-Error refuse(std::string rule, std::string message) {
-  return Error(Error::Data{.code = ErrorCode::Validation,
-                           .rule = std::move(rule),
-                           .message = std::move(message),
-                           .kernel = {},
-                           .place = {},
-                           .requested = {},
-                           .limit = {},
-                           .bounds = {},
-                           .failure = 0,
-                           .claimed_buffers = 0,
-                           .chain = {},
-                           .causes = {}});
-}
+Error refuse(std::string rule, std::string message) { return dsl::make_error(ErrorCode::Validation, std::move(rule), std::move(message)); }
 
 }  // namespace
 
@@ -93,8 +82,10 @@ Result<const KernelEntry*> Registry::find(const std::string& name) const {
   if (found.size() == 1) return found[0];
   if (found.size() > 1) {
     std::string places;
-    for (const KernelEntry* k : found) places += (places.empty() ? "" : " and ") + (exact.empty() ? k->name() + " (" + k->place() + ")" : k->place());
-    if (!exact.empty()) return refuse("DuplicateKernel", "two kernels are named '" + name + "': at " + places + "; rename one, or put it into a namespace");
+    for (const KernelEntry* k : found)
+      places += (places.empty() ? "" : " and ") + (exact.empty() ? k->name() + " (" + k->place() + ")" : k->place());
+    if (!exact.empty())
+      return refuse("DuplicateKernel", "two kernels are named '" + name + "': at " + places + "; rename one, or put it into a namespace");
     return refuse("AmbiguousKernel", "'" + name + "' may be " + places + "; give the qualified name");
   }
   std::vector<std::pair<std::size_t, std::string>> near;

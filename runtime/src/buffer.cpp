@@ -6,13 +6,14 @@ namespace kiln::rt {
 namespace {
 
 Error refused(ErrorCode code, const char* rule, std::string message, std::optional<std::uint64_t> requested = {},
-              std::optional<std::uint64_t> limit = {}) {
+              std::optional<std::uint64_t> limit = {}, Error::Numbers numbers = Error::Numbers::Beyond) {
   Error::Data data;
   data.code = code;
   data.rule = rule;
   data.message = std::move(message);
   data.requested = requested;
   data.limit = limit;
+  data.numbers = numbers;
   return Error(std::move(data));
 }
 
@@ -41,7 +42,7 @@ Result<void> buffer_size_matches(std::uint64_t elements, std::uint64_t given) {
   if (elements == given) return {};
   return refused(ErrorCode::Validation, "BufferSize",
                  "the buffer holds " + std::to_string(elements) + " elements, and " + std::to_string(given) + " were given", given,
-                 elements);
+                 elements, Error::Numbers::NotEqual);
 }
 
 void require_view(std::uint64_t elements, std::uint64_t wanted) {
@@ -49,7 +50,7 @@ void require_view(std::uint64_t elements, std::uint64_t wanted) {
   throw Exception(refused(ErrorCode::Validation, "ViewSize",
                           "a view must have as many elements as its buffer: " + std::to_string(wanted) + " were asked for, and it holds " +
                               std::to_string(elements),
-                          wanted, elements));
+                          wanted, elements, Error::Numbers::NotEqual));
 }
 
 void require_slice(std::uint64_t elements, std::uint64_t first, std::uint64_t count) {
@@ -57,7 +58,7 @@ void require_slice(std::uint64_t elements, std::uint64_t first, std::uint64_t co
   throw Exception(refused(ErrorCode::Validation, "SliceRange",
                           "a slice of " + std::to_string(count) + " elements from " + std::to_string(first) + " on reaches beyond the " +
                               std::to_string(elements) + " of its buffer",
-                          count, elements));
+                          count, elements, Error::Numbers::AsTold));
 }
 
 Error negative_extent(std::int64_t extent) {

@@ -65,6 +65,7 @@ std::string triple(const std::array<std::uint32_t, 3>& v) {
 std::string access_line(const BoundsFault& b) {
   std::string line = "out of range: " + (b.operation.empty() ? std::string("access") : b.operation);
   if (!b.memory.empty()) line += " of `" + b.memory + "`";
+  if (!b.declared.empty()) line += " (declared at " + b.declared + ")";
   if (!b.place.empty()) line += " at " + b.place;
   line += ": index " + (b.index_signed ? std::to_string(static_cast<std::int64_t>(b.index)) : std::to_string(b.index)) + " of dimension " +
           std::to_string(b.dimension) + ", extent " + std::to_string(b.extent) + ", thread " + triple(b.thread) + " of block " +
@@ -91,13 +92,7 @@ void append_text(std::string& to, const Error& error, std::size_t indent) {
   append_indented(to, !d.message.empty() ? d.message : d.bounds ? access_line(*d.bounds) : std::string(name(d.code)), indent);
   if (!d.kernel.empty()) line("kernel: " + d.kernel);
   if (!d.place.empty()) line("at: " + d.place);
-  if (!d.bounds && (d.requested || d.limit)) {
-    std::string numbers;
-    if (d.requested) numbers = "requested: " + std::to_string(*d.requested);
-    if (d.requested && d.limit) numbers += ", ";
-    if (d.limit) numbers += "limit: " + std::to_string(*d.limit);
-    line(numbers);
-  }
+  if (const std::string numbers = error.numbers(); !d.bounds && !numbers.empty()) line(numbers);
   if (!d.rule.empty()) line("rule: " + d.rule);
   for (const std::string& link : d.chain) line(link);
   for (const Error& cause : d.causes) {
@@ -111,6 +106,17 @@ void append_text(std::string& to, const Error& error, std::size_t indent) {
 }  // namespace
 
 const char* name(ErrorCode code) { return row(code).name; }
+
+std::string Error::numbers() const {
+  const Data& d = data();
+  if (d.numbers == Numbers::AsTold) return "";
+  const bool equal = d.numbers == Numbers::NotEqual;
+  std::string numbers;
+  if (d.requested) numbers = (equal ? "given: " : "requested: ") + std::to_string(*d.requested);
+  if (d.requested && d.limit) numbers += ", ";
+  if (d.limit) numbers += (equal ? "expected: " : "limit: ") + std::to_string(*d.limit);
+  return numbers;
+}
 
 std::string Error::text() const {
   std::string text;

@@ -16,7 +16,8 @@ Error out_of_bounds(const ir::FaultRecord& record, const Program& program) {
   data.kernel = *program.name;
   BoundsFault fault = bounds_fault(record, program.sites);
   const std::string index = fault.index_signed ? std::to_string(static_cast<std::int64_t>(fault.index)) : std::to_string(fault.index);
-  data.message = "out of range: " + fault.operation + " of '" + fault.memory + "' at index " + index + " of dimension " +
+  data.message = "out of range: " + fault.operation + " of '" + fault.memory + "' " +
+                 (fault.declared.empty() ? "" : "(declared at " + fault.declared + ") ") + "at index " + index + " of dimension " +
                  std::to_string(fault.dimension) + ", whose extent is " + std::to_string(fault.extent) + ", by thread " +
                  text(record.thread) + " of block " + text(record.block);
   data.place = fault.place;
@@ -49,6 +50,7 @@ BoundsFault bounds_fault(const ir::FaultRecord& record, std::span<const ir::Faul
     fault.memory = site.memory;
     fault.operation = site.operation;
     fault.place = site.place;
+    fault.declared = site.declared;
     fault.index_signed = record.dimension < ir::kMaxRank && site.signed_index[record.dimension];
   } else {
     fault.memory = fault.operation = fault.place = "?";

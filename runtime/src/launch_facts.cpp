@@ -5,6 +5,7 @@ namespace kiln::rt {
 LaunchFacts launch_facts(const ir::Kernel& recorded, const ir::Prepared* prepared) {
   LaunchFacts facts;
   facts.kernel = recorded.name;
+  if (recorded.loc.line != 0) facts.place = ir::to_string(recorded, recorded.loc);
   for (const ir::Param& param : recorded.params) {
     ParamFacts p;
     p.name = param.name;

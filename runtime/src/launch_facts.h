@@ -24,7 +24,7 @@ struct ParamFacts {
 };
 
 struct LaunchFacts {
-  std::string kernel;
+  std::string kernel, place;  // where it is defined; may be empty
   std::vector<ParamFacts> params;
   std::array<std::uint32_t, 3> block_size{0, 0, 0};  // exact; {0,0,0}: not declared
   std::uint32_t max_threads = 0;                     // 0: not declared

@@ -17,24 +17,22 @@ struct Violation {
   ErrorCode code = ErrorCode::Validation;
 
   Error operator()(const char* rule, std::string message, std::optional<std::uint64_t> requested = {},
-                   std::optional<std::uint64_t> limit = {}) const {
+                   std::optional<std::uint64_t> limit = {}, Error::Numbers numbers = Error::Numbers::Beyond) const {
     Error::Data data;
     data.code = code;
     data.rule = rule;
     data.kernel = facts.kernel;
+    data.place = facts.place;
     data.message = std::move(message);
     data.requested = requested;
     data.limit = limit;
+    data.numbers = numbers;
     return Error(std::move(data));
   }
 };
 
 bool multiply(std::uint64_t a, std::uint64_t b, std::uint64_t& out) { return !__builtin_mul_overflow(a, b, &out); }
 bool product(const Dim3& d, std::uint64_t& out) { return multiply(std::uint64_t{d.x} * d.y, d.z, out); }
-
-std::string argument(const LaunchFacts& facts, std::size_t i) {
-  return "argument " + std::to_string(i) + " ('" + facts.params[i].name + "')";
-}
 
 std::string kind(bool is_buffer, ir::Type type, unsigned rank) {
   return is_buffer ? "a buffer of " + std::string(ir::name(type)) + " of rank " + std::to_string(rank)
@@ -52,6 +50,10 @@ bool strided_span(const LaunchArg& arg, unsigned rank, std::uint64_t& elements) 
 }
 
 }  // namespace
+
+std::string argument(const LaunchFacts& facts, std::size_t i) {
+  return "argument " + std::to_string(i + 1) + " ('" + facts.params[i].name + "')";
+}
 
 std::optional<std::uint64_t> element_count(const LaunchArg& arg, unsigned rank) {
   if (rank == 1) return arg.extents[0];
@@ -78,7 +80,7 @@ std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<cons
   if (args.size() != facts.params.size()) {
     return violation("ArgumentCount",
                      "the kernel takes " + std::to_string(facts.params.size()) + " arguments and was given " + std::to_string(args.size()),
-                     args.size(), facts.params.size());
+                     args.size(), facts.params.size(), Error::Numbers::NotEqual);
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
     const ParamFacts& param = facts.params[i];
@@ -161,7 +163,7 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
       return violation("ClusterDoesNotDivideGrid",
                        std::string("the grid has ") + std::to_string(config.grid[a]) + " blocks along " + kAxis[static_cast<unsigned>(a)] +
                            ", which clusters of " + std::to_string(config.cluster[a]) + " do not divide",
-                       config.grid[a], config.cluster[a]);
+                       config.grid[a], config.cluster[a], Error::Numbers::AsTold);
     }
   }
   const auto beyond = [&](const char* what, const Dim3& d, const Dim3& max) -> std::optional<Error> {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "kiln/runtime/client.h"
 #include "src/launch_facts.h"
@@ -25,6 +26,9 @@ std::optional<Error> validate_extents(const LaunchFacts& facts, std::span<const 
 // An Out or InOut whose bytes (from the first to the last it can reach) overlap those of another argument, unless declared in_place. Rule:
 // AliasingArguments.
 std::optional<Error> validate_aliasing(const LaunchFacts& facts, std::span<const LaunchArg> args);
+
+// "argument 2 ('y')": how errors name one. Counts from 1, as those of the compiler do.
+std::string argument(const LaunchFacts& facts, std::size_t i);
 
 // The bytes of its allocation that a buffer argument can reach. Empty when it has no elements.
 ByteRange byte_hull(const LaunchArg& arg, const ParamFacts& param);

@@ -85,23 +85,34 @@ void LocalServer::free(Allocation& allocation) noexcept {
   device_->retire(std::move(allocation.storage), after);
 }
 
-Result<void> LocalServer::usable(const Binding& binding, const char* what, const std::string& kernel) const {
+bool LocalServer::usable(const Binding& binding) const {
+  if (binding.range.begin > binding.range.end) return false;
+  if (binding.memory == nullptr) return binding.range.empty();
+  return binding.memory->server.get() == this && (binding.range.empty() || binding.range.end <= binding.memory->storage->bytes);
+}
+
+Result<void> LocalServer::usable(const Binding& binding, std::string_view name) const {
+  if (usable(binding)) return {};
+  const std::string what(name);
+  if (binding.range.begin > binding.range.end) {
+    return invalid("BindingRange", what + " begins at byte " + std::to_string(binding.range.begin) + " and ends before it, at byte " +
+                                       std::to_string(binding.range.end));
+  }
   if (binding.memory == nullptr) {
     if (binding.range.empty()) return {};
-    return invalid("BindingRange", std::string(what) + " names bytes of no memory");
+    return invalid("BindingRange", what + " names bytes of no memory");
   }
   if (binding.memory->server.get() != this) {
     Error::Data data;
     data.code = ErrorCode::ForeignHandle;
     data.rule = "ForeignHandle";
-    data.kernel = kernel;
-    data.message = std::string(what) + " belongs to another device (" + binding.memory->server->properties().name + ", " +
+    data.message = what + " belongs to another device (" + binding.memory->server->properties().name + ", " +
                    binding.memory->server->properties().kind + "), not to " + properties().name + " (" + properties().kind +
                    "); copy it through the host";
     return Error(std::move(data));
   }
   if (!binding.range.empty() && binding.range.end > binding.memory->storage->bytes) {
-    return invalid("BindingRange", std::string(what) + " ends at byte " + std::to_string(binding.range.end) + " of a memory of " +
+    return invalid("BindingRange", what + " ends at byte " + std::to_string(binding.range.end) + " of a memory of " +
                                        std::to_string(binding.memory->storage->bytes) + " bytes");
   }
   return {};
@@ -355,11 +366,11 @@ Result<void> LocalServer::validate_arguments_of(const LaunchPlan& plan, const La
   for (std::size_t i = 0; i < request.args.size(); ++i) {
     if (!request.args[i].is_buffer) continue;
     const Binding& binding = request.args[i].binding;
-    const bool fine = binding.memory == nullptr ? binding.range.empty()
-                                                : binding.memory->server.get() == this &&
-                                                      (binding.range.empty() || binding.range.end <= binding.memory->storage->bytes);
-    if (!fine)
-      return usable(binding, ("argument " + std::to_string(i) + " ('" + plan.facts.params[i].name + "')").c_str(), plan.facts.kernel);
+    if (usable(binding)) continue;
+    Error::Data data = usable(binding, argument(plan.facts, i)).error().data();
+    data.kernel = plan.facts.kernel;
+    data.place = plan.facts.place;
+    return Error(std::move(data));
   }
   return {};
 }
@@ -385,6 +396,7 @@ void LocalServer::collect_uses(const LaunchPlan& plan, const LaunchRequest& requ
     if (!param.is_buffer) continue;
     MemoryRange where = memory_range(request.args[i].binding);
     if (where.memory != 0) where.range = byte_hull(request.args[i], param);
+    where.parameter = &param.name;
     uses_.push_back({where, param.access, param.strided});
   }
 }

@@ -53,7 +53,8 @@ class LocalServer final : public Server {
     std::atomic<std::uint64_t> count_{0};
   };
 
-  Result<void> usable(const Binding& binding, const char* what, const std::string& kernel = {}) const;
+  bool usable(const Binding& binding) const;  // bytes of a memory of this device, or none at all
+  Result<void> usable(const Binding& binding, std::string_view what) const;  // what is wrong with it, in words
   Result<void> validate_arguments_of(const LaunchPlan& plan, const LaunchRequest& request) const;
   std::optional<Error> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
   Error refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);

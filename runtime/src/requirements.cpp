@@ -163,6 +163,7 @@ Error Requirements::violated(const Relation& relation, const std::uint64_t* valu
     data.message += ": " + text(step->operand_type, left) + " " + sign + " " + text(step->operand_type, right) + " is false";
     data.requested = left;
     data.limit = right;
+    data.numbers = Error::Numbers::AsTold;
   }
   return Error(std::move(data));
 }

@@ -131,6 +131,40 @@ TEST_CASE("a launch inside a body is a recording error") {
   HAS(kernel.error().text(), "launch_test.cpp:");
 }
 
+TEST_CASE("a launch as the first thing of a body is at the kernel's line") {
+  static auto y = on_cpu<u32>({0});
+  constexpr unsigned line = __LINE__ + 1;
+  const auto kernel = record("k", [](Out<u32>) { filled({{1}, {1}}, y); });
+  REQUIRE(!kernel.has_value());
+  HAS(kernel.error().text(), "launched inside the body of a kernel");
+  CHECK(kernel.error().data().place.ends_with("launch_test.cpp:" + std::to_string(line)));
+}
+
+TEST_CASE("a refused launch names the kernel and where it is defined") {
+  constexpr unsigned line = __LINE__ + 1;
+  const auto kernel = local_kernel("refused", [](Out<u32> a) { a[0] = 1; }, "(a)");
+  auto y = on_cpu<u32>({0});
+  const auto refused = kernel({{1}, {0}}, y);
+  REQUIRE(!refused.has_value());
+  CHECK(refused.error().rule() == "ZeroDimension");
+  CHECK(refused.error().kernel() == "refused");
+  CHECK(refused.error().data().place.ends_with("launch_test.cpp:" + std::to_string(line)));
+}
+
+TEST_CASE("an access out of range in shared memory tells where the memory is declared") {
+  constexpr unsigned line = __LINE__ + 2;
+  const auto kernel = local_kernel("wild", [](Out<u32> a, Val<u32> n) {
+    Shared<u32> tile(4);
+    tile[n] = 1;
+    a[0] = tile[0];
+  }, "(a, n)");
+  auto y = on_cpu<u32>({0});
+  CHECK(kernel({{1}, {1}}, y, 7).has_value());
+  const auto read = y.read();
+  REQUIRE(!read.has_value());
+  HAS(read.error().text(), "launch_test.cpp:" + std::to_string(line) + ") at index 7");
+}
+
 TEST_CASE("threads that use a kernel first at the same time record it once") {
   static std::atomic<int> recorded{0};
   const auto kernel = local_kernel("once", [](Out<u32> a) {

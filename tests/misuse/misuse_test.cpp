@@ -86,6 +86,13 @@ void check_all(const std::string& compiler, bool clang, const std::string& name)
     } else {
       CHECK(outcomes[i].status != 0);
       CHECK(outcomes[i].output.find(all[i].expect) != std::string::npos);
+      // One mistake, one sentence: no other one is printed because of it.
+      const std::string& text = outcomes[i].output;
+      for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
+        end = std::min(text.find('\n', at), text.size());
+        const std::string line = text.substr(at, end - at);
+        if (line.find("error: ") != std::string::npos && line.find("kiln: ") != std::string::npos) CHECK_MESSAGE(line.find(all[i].expect) != std::string::npos, line);
+      }
       // The sentence is near the top, not below a list of candidates.
       CHECK(outcomes[i].output.substr(0, outcomes[i].output.find(all[i].expect)).size() < 4000);
     }

@@ -110,6 +110,7 @@ TEST_CASE("what cannot be a buffer is an error with the numbers, and the next on
   CHECK(wrong.error().rule() == "BufferSize");
   CHECK(wrong.error().data().requested == 3);
   CHECK(wrong.error().data().limit == 4);
+  CHECK(wrong.error().numbers() == "given: 3, expected: 4");
   Buffer<u32> b({1, 2, 3});
   const auto short_write = b.write({1, 2});
   REQUIRE_FALSE(short_write.has_value());
@@ -132,6 +133,23 @@ TEST_CASE("untyped copies and fills refuse ranges that do not fit, do not match 
   CHECK(rule(rt::fill_zero(stream, {nullptr, {0, 1}})) == "BindingRange");
   CHECK(rule(rt::fill_zero(stream, {nullptr, {}})) == "none");
   CHECK(rule(rt::fill_zero(stream, {a, {70, 70}})) == "none");
+}
+
+TEST_CASE("a range that ends before it begins is refused wherever bytes are named") {
+  const Client client = Client::open("cpu").value();
+  const Stream stream = client.stream();
+  const Memory a = rt::allocate(client, 100).value();
+  std::byte bytes[8] = {};
+  const Binding bad{a, {60, 20}};
+  const auto rule = [](const Result<void>& r) { return r.has_value() ? std::string("none") : r.error().rule(); };
+  CHECK(rule(rt::read(stream, bad, bytes)) == "BindingRange");
+  CHECK(rule(rt::read(stream, {nullptr, {60, 20}}, bytes)) == "BindingRange");
+  CHECK(rule(rt::write(stream, bad, bytes)) == "BindingRange");
+  CHECK(rule(rt::fill_zero(stream, bad)) == "BindingRange");
+  CHECK(rule(rt::copy(stream, bad, bad)) == "BindingRange");
+  CHECK(rule(rt::check(client, {&bad, 1})) == "BindingRange");
+  CHECK(rule(rt::sync(client, {&bad, 1})) == "BindingRange");
+  CHECK(rt::read(stream, bad, bytes).error().data().message == "what is read begins at byte 60 and ends before it, at byte 20");
 }
 
 TEST_CASE("large buffers are moved whole, by several threads at a time") {

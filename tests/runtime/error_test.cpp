@@ -145,6 +145,10 @@ TEST_CASE("the text of an error says all its facts, one a line, causes under it"
         "of this device\n"
         "  requested: 2048, limit: 1024\n"
         "  rule: DeviceThreadsPerBlockExceeded");
+  limit.numbers = Error::Numbers::NotEqual;
+  CHECK(Error(limit).numbers() == "given: 2048, expected: 1024");
+  limit.numbers = Error::Numbers::AsTold;
+  CHECK(Error(limit).text().find("2048") == std::string::npos);
   CHECK(Error(ErrorCode::TornDown, "").text() == "TornDown");
 }
 

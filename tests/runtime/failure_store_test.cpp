@@ -156,6 +156,22 @@ TEST_CASE("a report walks the skips from the memory read back to the root, neare
   CHECK(store.report(failure, 1).data().chain.empty());
 }
 
+TEST_CASE("a report names the parameter by which a launch needed the memory") {
+  FailureStore store;
+  const std::string x = "x", y = "y";
+  const auto as = [](std::uint64_t memory, const std::string& parameter) {
+    MemoryRange range = mem(memory);
+    range.parameter = &parameter;
+    return range;
+  };
+  const FailureId failure = claim_new(store, {mem(1)}, "root cause");
+  CHECK(store.enter("first", Ranges{as(8, y), as(1, x)}, Ranges{as(2, y)}).claimed->parameter == &x);
+  CHECK(store.reconsider("second", Ranges{as(2, x)}, Ranges{as(3, y)}, {}, store.next_stamp()));
+  CHECK(store.report(failure, 3).data().chain ==
+        std::vector<std::string>{"voided `second`: it had been enqueued, and read 'x' (memory 2), which carried the failure",
+                                 "skipped `first`: it needed 'x' (memory 1), which carried the failure"});
+}
+
 TEST_CASE("a report of a skip in place does not walk in circles") {
   FailureStore store;
   const FailureId failure = claim_new(store, {mem(1)});

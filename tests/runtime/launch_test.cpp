@@ -108,9 +108,12 @@ TEST_CASE("a failure travels along launches and copies, and the read names the s
   const Stream stream = s.client.default_stream();
   Buffer<u32> x = s.buffer({1}), a = s.buffer({0}), b = s.buffer({0}), c = s.buffer({0}), d = s.buffer({0});
   CHECK_FALSE(run(stream, s.broken, x.arg(), a.arg()).has_value());
-  CHECK_FALSE(run(stream, s.copy, a.arg(), b.arg()).has_value());
+  const auto skipped = run(stream, s.copy, a.arg(), b.arg());
+  REQUIRE_FALSE(skipped.has_value());
+  CHECK(has(skipped.error().text(), "it needs 'x' (memory "));
   CHECK_FALSE(run(stream, s.copy, b.arg(), c.arg()).has_value());
   const std::string text = refused(c);
+  CHECK(occurrences(text, "it needed 'x' (memory ") == 2);
   CHECK(occurrences(text, "skipped `") == 2);
   CHECK(has(text, "failure #"));
   CHECK(has(text, "no code for"));

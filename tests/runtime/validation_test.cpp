@@ -174,6 +174,31 @@ TEST_CASE("arguments are held against the signature by number, kind, type, rank,
   CHECK(check({other, a}) == "ArgumentExtents");
 }
 
+TEST_CASE("a refused argument is counted from 1 and named, with the kernel, where it is defined and the numbers as the rule has them") {
+  const auto server = std::make_shared<Invented>();
+  const Memory memory = server->allocate(400).value();
+  rt::LaunchFacts f = facts();
+  f.place = "k.cpp:7";
+  f.params = {buffer_param("x", ir::Access::In), buffer_param("y", ir::Access::Out)};
+  const LaunchArg x = buffer_arg(memory, 0, {10});
+  LaunchArg y = buffer_arg(memory, 40, {100});
+  y.binding.range.end = 400;
+  const auto extents = rt::validate_arguments(f, std::vector<LaunchArg>{x, y});
+  REQUIRE(extents.has_value());
+  CHECK(extents->data().message.starts_with("argument 2 ('y') has extents"));
+  CHECK(extents->kernel() == "ns::k");
+  CHECK(extents->data().place == "k.cpp:7");
+  const auto count = rt::validate_arguments(f, std::vector<LaunchArg>{x});
+  REQUIRE(count.has_value());
+  CHECK(count->numbers() == "given: 1, expected: 2");
+  DeviceProperties device;
+  const auto cluster = rt::validate_config(f, {{4}, {32}, 0, {3}}, device);
+  REQUIRE(cluster.has_value());
+  CHECK(cluster->rule() == "ClusterDoesNotDivideGrid");
+  CHECK(cluster->numbers() == "");
+  CHECK(cluster->data().place == "k.cpp:7");
+}
+
 TEST_CASE("a strided buffer is held against the last element it can reach") {
   const auto server = std::make_shared<Invented>();
   const Memory memory = server->allocate(400).value();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -20,12 +21,13 @@ inline constexpr Stamp kEver = std::numeric_limits<Stamp>::max();
 struct MemoryRange {
   std::uint64_t memory = 0;  // 0: an empty buffer, never claimed
   ByteRange range;
-  bool allocated = true;  // false: the reservation behind it failed; claims then cover the whole of it, whatever the range
+  bool allocated = true;                   // false: the reservation behind it failed; claims then cover the whole of it, whatever the range
+  const std::string* parameter = nullptr;  // of the launch, for reports; outlives the launch's place in the log
 
   // The bytes that claims are compared with.
   ByteRange bytes() const { return allocated ? range : ByteRange{0, std::numeric_limits<std::uint64_t>::max()}; }
   bool empty() const { return memory == 0 || bytes().empty(); }
-  bool operator==(const MemoryRange&) const = default;
+  bool operator==(const MemoryRange& o) const { return memory == o.memory && range == o.range && allocated == o.allocated; }
 };
 
 struct Claim {

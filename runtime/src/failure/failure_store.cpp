@@ -65,6 +65,11 @@ const Error& torn_down() {
 }
 [[maybe_unused]] static const Error& torn_down_ready = torn_down();
 
+std::string memory_text(std::uint64_t memory, const std::string& parameter) {
+  const std::string number = "memory " + std::to_string(memory);
+  return parameter.empty() ? number : "'" + parameter + "' (" + number + ")";
+}
+
 std::string_view short_name(std::string_view kernel) {
   const std::size_t colons = kernel.substr(0, kernel.find('@')).rfind("::");
   return colons == std::string_view::npos ? kernel : kernel.substr(colons + 2);
@@ -75,12 +80,13 @@ std::string_view short_name(std::string_view kernel) {
 std::optional<Claimed> FailureStore::find(std::span<const MemoryRange> ranges, Stamp before) const {
   if (lost_) {
     for (const MemoryRange& range : ranges)
-      if (!range.empty()) return Claimed{0, range.memory, lost_track()};
+      if (!range.empty()) return Claimed{0, range.memory, lost_track(), range.parameter};
     return std::nullopt;
   }
   if (claims_.empty()) return std::nullopt;
   for (const MemoryRange& range : ranges)
-    if (const Claim* claim = claims_.find(range, before)) return Claimed{claim->failure, range.memory, nodes_.at(claim->failure).error};
+    if (const Claim* claim = claims_.find(range, before))
+      return Claimed{claim->failure, range.memory, nodes_.at(claim->failure).error, range.parameter};
   return std::nullopt;
 }
 
@@ -138,10 +144,10 @@ Error FailureStore::describe(FailureId failure, std::uint64_t memory) const {
       --at;
     if (at == 0) break;
     const Skip& skip = node.skipped[at - 1];
-    const std::string needed = std::to_string(skip.needed);
+    const std::string needed = memory_text(skip.needed, skip.parameter);
     if (skip.how == Propagation::Skipped)
-      chain.push_back(join("skipped `", skip.name, "`: it needed memory ", needed, ", which carried the failure"));
-    else chain.push_back(join("voided `", skip.name, "`: it had been enqueued, and read memory ", needed, ", which carried the failure"));
+      chain.push_back(join("skipped `", skip.name, "`: it needed ", needed, ", which carried the failure"));
+    else chain.push_back(join("voided `", skip.name, "`: it had been enqueued, and read ", needed, ", which carried the failure"));
     target = skip.needed;
     upper = at - 1;
   }
@@ -211,12 +217,12 @@ void FailureStore::drop_if_bare(FailureId failure) {
   if (found != nodes_.end() && found->second.tagged == 0) nodes_.erase(found);
 }
 
-void FailureStore::add_skip(FailureId failure, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> produced,
-                            Propagation how) {
+void FailureStore::add_skip(FailureId failure, std::string_view name, std::uint64_t needed, const std::string* parameter,
+                            std::span<const MemoryRange> produced, Propagation how) {
   const auto found = nodes_.find(failure);
   if (found == nodes_.end()) return;
   Node& node = found->second;
-  Skip skip{std::string(short_name(name)), needed, {}, how};
+  Skip skip{std::string(short_name(name)), needed, parameter != nullptr ? *parameter : std::string(), {}, how};
   for (const MemoryRange& range : produced)
     if (!range.empty()) skip.produced.push_back(range.memory);
   node.skipped.push_back(std::move(skip));
@@ -268,7 +274,7 @@ FailureStore::Entered FailureStore::enter(std::string_view name, std::span<const
   Entered entered{stamp, find(reads, kEver)};
   if (!entered.claimed) return entered;
   try {
-    add_skip(entered.claimed->failure, name, entered.claimed->memory, writes, Propagation::Skipped);
+    add_skip(entered.claimed->failure, name, entered.claimed->memory, entered.claimed->parameter, writes, Propagation::Skipped);
     put(entered.claimed->failure, writes, entered.stamp);
   } catch (...) { lost_ = true; }
   return entered;
@@ -304,10 +310,10 @@ void FailureStore::claim(FailureId failure, std::span<const MemoryRange> ranges,
   put(failure, ranges, stamp);
 }
 
-void FailureStore::record(FailureId failure, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> produced,
+void FailureStore::record(FailureId failure, std::string_view name, const MemoryRange& needed, std::span<const MemoryRange> produced,
                           Propagation how) {
   const Change change(*this);
-  add_skip(failure, name, needed, produced, how);
+  add_skip(failure, name, needed.memory, needed.parameter, produced, how);
 }
 
 bool FailureStore::reconsider(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes,
@@ -315,7 +321,7 @@ bool FailureStore::reconsider(std::string_view name, std::span<const MemoryRange
   const Change change(*this);
   try {
     if (const std::optional<Claimed> claimed = find(reads, stamp)) {
-      add_skip(claimed->failure, name, claimed->memory, writes, Propagation::Voided);
+      add_skip(claimed->failure, name, claimed->memory, claimed->parameter, writes, Propagation::Voided);
       put(claimed->failure, writes, stamp);
       return true;
     }

@@ -21,9 +21,13 @@ namespace kiln::rt {
 // A claim that a query met.
 struct Claimed {
   FailureId failure = 0;
-  std::uint64_t memory = 0;  // the allocation it was found on
-  Error error;               // the root
+  std::uint64_t memory = 0;                // the allocation it was found on
+  Error error;                             // the root
+  const std::string* parameter = nullptr;  // as the range has it
 };
+
+// "'x' (memory 7)", or "memory 7" where it is no parameter.
+std::string memory_text(std::uint64_t memory, const std::string& parameter);
 
 // How an operation came to carry the failure of its input.
 enum class Propagation : std::uint8_t {
@@ -94,7 +98,7 @@ class FailureStore {
   // For findings after the fact: a known failure lies on the ranges as if claimed by an operation of that stamp (newer claims stay).
   void claim(FailureId failure, std::span<const MemoryRange> ranges, Stamp stamp);
   // A record for reports: `name` needed `needed`, which carried the failure, and so `produced` carries it.
-  void record(FailureId failure, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> produced, Propagation how);
+  void record(FailureId failure, std::string_view name, const MemoryRange& needed, std::span<const MemoryRange> produced, Propagation how);
   // Failures were found while an operation of that stamp was being enqueued. True: an older claim lies on its reads, and its writes carry
   // that failure now. False: older claims on `covers` end.
   bool reconsider(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes,
@@ -106,6 +110,7 @@ class FailureStore {
   struct Skip {
     std::string name;
     std::uint64_t needed = 0;
+    std::string parameter;  // by which it was needed; may be empty
     std::vector<std::uint64_t> produced;
     Propagation how = Propagation::Skipped;
   };
@@ -131,7 +136,8 @@ class FailureStore {
   std::optional<Claimed> find(std::span<const MemoryRange> ranges, Stamp before) const;
   Error describe(FailureId failure, std::uint64_t memory) const;
   FailureId mint(Error error);
-  void add_skip(FailureId failure, std::string_view name, std::uint64_t needed, std::span<const MemoryRange> produced, Propagation how);
+  void add_skip(FailureId failure, std::string_view name, std::uint64_t needed, const std::string* parameter,
+                std::span<const MemoryRange> produced, Propagation how);
   void put(FailureId failure, std::span<const MemoryRange> ranges, Stamp stamp);
   void drop_if_bare(FailureId failure);
 

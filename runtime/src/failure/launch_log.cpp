@@ -151,11 +151,11 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
     const std::uint64_t reads_end = entry.first + entry.reads, writes_end = reads_end + entry.writes,
                         covers_end = writes_end + entry.covers;
     FailureId failure = 0;
-    std::uint64_t needed = 0;
+    MemoryRange needed;
     for (std::uint64_t r = entry.first; r != reads_end && failure == 0; ++r) {
       if (const Claim* claim = late.find(ranges_[r])) {
         failure = claim->failure;
-        needed = ranges_[r].memory;
+        needed = ranges_[r];
       }
     }
     if (failure == 0 && !entry.fault) {

@@ -41,7 +41,8 @@ Error ExecuteScope::skip_error() const {
   Error::Data data;
   data.code = ErrorCode::Skipped;
   data.kernel = std::string(name_);
-  data.message = "Skipped `" + std::string(short_name(name_)) + "`: it needs memory " + std::to_string(claimed_->memory) +
+  data.message = "Skipped `" + std::string(short_name(name_)) + "`: it needs " +
+                 memory_text(claimed_->memory, claimed_->parameter != nullptr ? *claimed_->parameter : std::string()) +
                  ", which carries failure #" + std::to_string(claimed_->failure);
   data.failure = claimed_->failure;
   data.causes.push_back(claimed_->error);

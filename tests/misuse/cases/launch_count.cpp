@@ -1,4 +1,4 @@
-// expect: another number of arguments than the kernel has parameters
+// expect: this launch has 1 argument(s), and the kernel takes 2
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: write cast<T>(x) on one side
+// expect: write cast<T>(x) on the right side
 #include <kiln/kiln.h>
 
 using namespace kiln;

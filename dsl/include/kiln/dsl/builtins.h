@@ -8,6 +8,7 @@ namespace kiln {
 template <Scalar T>
 struct Axes {
   Val<T> x, y, z;
+  KILN_NO_VALUE(ThreeNumbers, T)
 };
 
 namespace dsl {

@@ -169,6 +169,27 @@ constexpr void explain_argument() {
   static_assert(I <= 16 || M == Mismatch::None, "kiln: an argument of this launch after the 16th does not fit the kernel's parameter.");
 }
 
+// The sentence for a wrong number of arguments. A message of static_assert is a literal, so there is one for each pair.
+template <std::size_t Has, std::size_t Takes>
+constexpr void explain_count() {
+#define KILN_SAY(HAS, TAKES) \
+  static_assert(Has != HAS || Takes != TAKES || Has == Takes, "kiln: this launch has " #HAS " argument(s), and the kernel takes " #TAKES " (a config does not count).");
+#define KILN_SAY_ALL(HAS)                                                                                                                  \
+  KILN_SAY(HAS, 0) KILN_SAY(HAS, 1) KILN_SAY(HAS, 2) KILN_SAY(HAS, 3) KILN_SAY(HAS, 4) KILN_SAY(HAS, 5) KILN_SAY(HAS, 6) KILN_SAY(HAS, 7) \
+  KILN_SAY(HAS, 8) KILN_SAY(HAS, 9) KILN_SAY(HAS, 10) KILN_SAY(HAS, 11) KILN_SAY(HAS, 12)
+  KILN_SAY_ALL(0) KILN_SAY_ALL(1) KILN_SAY_ALL(2) KILN_SAY_ALL(3) KILN_SAY_ALL(4) KILN_SAY_ALL(5) KILN_SAY_ALL(6) KILN_SAY_ALL(7)
+  KILN_SAY_ALL(8) KILN_SAY_ALL(9) KILN_SAY_ALL(10) KILN_SAY_ALL(11) KILN_SAY_ALL(12)
+#undef KILN_SAY_ALL
+#undef KILN_SAY
+  static_assert(Has == Takes || (Has <= 12 && Takes <= 12), "kiln: the launch has another number of arguments than the kernel has parameters (a config does not count).");
+}
+
+// Whether the arguments of a call begin with a configuration, after a stream where there is one.
+template <class... A> inline constexpr bool configured = false;
+template <class A, class... R> inline constexpr bool configured<A, R...> = std::is_convertible_v<A, LaunchConfig>;
+template <class A, class B, class... R>
+inline constexpr bool configured<A, B, R...> = std::is_convertible_v<A, LaunchConfig> || (std::is_convertible_v<A, const Stream&> && std::is_convertible_v<B, LaunchConfig>);
+
 template <class... P>
 struct Arguments {
   template <class... A>
@@ -178,7 +199,7 @@ struct Arguments {
   }
   template <class... A>
   static constexpr void explain() {
-    static_assert(sizeof...(A) == sizeof...(P), "kiln: the launch has another number of arguments than the kernel has parameters (a config does not count).");
+    explain_count<sizeof...(A), sizeof...(P)>();
     if constexpr (sizeof...(A) == sizeof...(P)) {
       []<std::size_t... I>(std::index_sequence<I...>) {
         (explain_argument<I + 1, param_t<P>::template mismatch<A>()>(), ...);
@@ -219,6 +240,13 @@ class LaunchOperators {
     requires(!Arguments<P...>::template take<A...>())
   Result<void> operator()(const LaunchConfig&, A&&...) const {
     Arguments<P...>::template explain<A...>();
+    return {};
+  }
+  template <class... A>
+    requires(!configured<A...>)
+  Result<void> operator()(A&&...) const {
+    static_assert(never<A...>, "kiln: a launch needs its configuration before the arguments: k(config, x, y) or k(stream, config, x, y), where config is "
+                               "for_num_elems(n), cover({columns, rows}, block) or {{blocks}, {threads}}.");
     return {};
   }
 

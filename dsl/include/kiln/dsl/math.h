@@ -77,14 +77,20 @@ auto fma(A&& a, B&& b, C&& c, dsl::Where w = dsl::Where::current()) {
 
 // c ? a : b. Both sides are computed; a condition that is a host bool is a constant of the kernel.
 template <class C, class A, class B>
-  requires(DslOf<C, bool> || std::same_as<std::remove_cvref_t<C>, bool>) && dsl::DslOrHost<A> && dsl::DslOrHost<B>
+  requires(DslOf<C, bool> || std::same_as<std::remove_cvref_t<C>, bool>) && dsl::OneKernelType<A, B>
 auto select(C&& c, A&& a, B&& b, dsl::Where w = dsl::Where::current()) {
-  static_assert(dsl::Dsl<A> || dsl::Dsl<B>, "kiln: the sides of select are both host values; give the type: select<f32>(c, 1, 0).");
-  if constexpr (dsl::Dsl<A> || dsl::Dsl<B>) KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B>);
+  KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B>);
   using T = dsl::checked_t<dsl::common_t<A, B>>;
   const Use<bool> cond(std::forward<C>(c), w);
   const Use<T> x(std::forward<A>(a), w), y(std::forward<B>(b), w);
   return Val<T>(dsl::ternary(ir::Opcode::Select, cond, x, y));
+}
+template <class C, dsl::Host A, dsl::Host B>
+  requires(DslOf<C, bool> || std::same_as<std::remove_cvref_t<C>, bool>)
+auto select(C&&, A, B) {
+  static_assert(dsl::never<A, B>, "kiln: the sides of select are both host values; give the type: select<f32>(c, 1, 0).");
+  using T = std::common_type_t<A, B>;
+  return dsl::trapped<Val<std::conditional_t<Scalar<T>, T, f32>>>();
 }
 template <Scalar T>
 Val<T> select(Use<bool> c, Use<T> a, Use<T> b) {

@@ -13,11 +13,17 @@ namespace kiln {
 // One coordinate of a subscript: a kernel integer of any type, or a host integer.
 struct Index : dsl::Operand {
   using Where = dsl::Where;
+  using kiln_takes_value = void;
   template <dsl::Dsl A>
   Index(A&& a, Where w = Where::current()) : Operand(of(std::forward<A>(a), w)) {}
   template <class H>
     requires std::is_arithmetic_v<H>
   Index(H h, Where w = Where::current()) : Operand(host(h, w)) {}
+  template <class X>
+    requires(!dsl::DslOrHost<X> && !dsl::NoValue<X> && !std::same_as<std::remove_cvref_t<X>, Index>)
+  Index(X&&) {
+    static_assert(dsl::never<X>, "kiln: an index must be an integer, of the kernel or of the host; write static_cast<u32>(x) for an enumerator.");
+  }
 
  private:
   template <class A>
@@ -63,6 +69,7 @@ class Subscripts {
   static_assert(Rank >= 1 && Rank <= ir::kMaxRank, "kiln: memory has rank 1 to 4.");
   using I = const Index&;
   using V = Use<T>;
+  using What = std::conditional_t<A == ir::Access::In, Val<T>, Elem<T, A>>;  // so that a subscript that is refused brings no second complaint
   auto at(const dsl::Element& e) const {
     if constexpr (A == ir::Access::In) return Val<T>(dsl::load(e, e.where));
     else return Elem<T, A>(e);
@@ -81,16 +88,17 @@ class Subscripts {
   auto operator()(I i, I j, I k, I l) const requires(Rank == 4) { return at(here(i, j, k, l)); }
   template <class... X>
     requires(sizeof...(X) != Rank)
-  Val<T> operator[](X&&...) const {
+  What operator[](X&&...) const {
     static_assert(dsl::never<X...>, "kiln: a subscript has one coordinate per dimension: a[i] for rank 1, a[r, c] for rank 2.");
-    return dsl::trapped<Val<T>>();
+    return dsl::trapped<What>();
   }
   template <class... X>
     requires(sizeof...(X) != Rank)
-  Val<T> operator()(X&&...) const {
+  What operator()(X&&...) const {
     static_assert(dsl::never<X...>, "kiln: a subscript has one coordinate per dimension: a(i) for rank 1, a(r, c) for rank 2.");
-    return dsl::trapped<Val<T>>();
+    return dsl::trapped<What>();
   }
+  KILN_NO_VALUE(WholeMemory, T)
 
 #define KILN_ATOMIC(NAME, OPCODE, REQUIRES)                                                                                      \
   Val<T> NAME(I i, V v) const requires(Rank == 1) { return atomic<ir::Opcode::OPCODE, REQUIRES>(here(i), v); }                   \

@@ -35,6 +35,37 @@ template <class A> using value_t = typename std::remove_cvref_t<A>::kiln_value;
 template <class A> concept Host = std::is_arithmetic_v<std::remove_cvref_t<A>>;
 template <class A> concept DslOrHost = Dsl<A> || Host<A>;
 
+// What is no value of the kernel, but is often written where one belongs.
+struct ThreeNumbers;  // thread_id() and its like
+struct WholeMemory;   // In, Out, InOut, Shared, DynamicShared, Local
+template <class A> concept NoValue = requires { typename std::remove_cvref_t<A>::kiln_no_value; };
+template <class A, class Kind> concept NoValueOf = NoValue<A> && std::same_as<typename std::remove_cvref_t<A>::kiln_no_value, Kind>;
+// The types of values, and of parameters that take one.
+template <class U> concept TakesValue = Dsl<U> || requires { typename U::kiln_takes_value; };
+template <class A, class... B>
+constexpr void explain_no_value() {
+  static_assert(!(NoValueOf<A, ThreeNumbers> || ... || NoValueOf<B, ThreeNumbers>),
+                "kiln: thread_id(), global_id() and their like are three numbers, one per axis. Write .x, .y or .z for one of them.");
+  static_assert(!(NoValueOf<A, WholeMemory> || ... || NoValueOf<B, WholeMemory>),
+                "kiln: this is a whole memory, and a value is needed. Write x[i] for one element of it.");
+}
+// Makes a class explain itself where a value of the kernel is needed.
+template <class Kind, class U> struct NoValueTag { using kiln_no_value = Kind; };
+#define KILN_NO_VALUE(KIND, T)                                                                      \
+  using kiln_no_value = ::kiln::dsl::KIND;                                                        \
+  using kiln_element = T;                                                                         \
+  template <::kiln::dsl::TakesValue KilnU>                                                        \
+  operator KilnU() const {                                                                        \
+    ::kiln::dsl::explain_no_value<::kiln::dsl::NoValueTag<kiln_no_value, KilnU>>();               \
+    return ::kiln::dsl::trapped<KilnU>();                                                         \
+  }
+
+// The type that an operation on such a thing was probably to have, so that it brings no second complaint.
+template <class A> struct Meant { using type = void; };
+template <Dsl A> struct Meant<A> { using type = value_t<A>; };
+template <NoValue A> struct Meant<A> { using type = typename std::remove_cvref_t<A>::kiln_element; };
+template <class A, class B> using meant_t = std::conditional_t<Dsl<B> || !(Dsl<A> || NoValue<A>), typename Meant<B>::type, typename Meant<A>::type>;
+
 // The one kernel type of a list of operands, ignoring host values; void when two differ.
 template <class... A> struct Common { using type = void; };
 template <class A> struct Common<A> { using type = void; };

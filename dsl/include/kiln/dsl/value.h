@@ -47,6 +47,7 @@ std::uint64_t literal(H h, const Where& where) {
 template <Scalar T>
 struct Use : dsl::Operand {
   using Where = dsl::Where;
+  using kiln_takes_value = T;
   Use(const Val<T>& v, Where w = Where::current()) : Operand(dsl::use(v.handle(), w)) {}
   Use(const Var<T>& v, Where w = Where::current()) : Operand(dsl::get_slot(v.slot(), w)) {}
   template <ir::Access A>
@@ -203,6 +204,8 @@ class Val : public Ops<T> {
   KILN_EACH(<<=, Shl, Integer<T>)                  \
   KILN_EACH(>>=, Shr, Integer<T>)
 #define KILN_MIXED_TYPES "kiln: the operands have different kernel types. There is no implicit conversion: write cast<T>(x) on one side."
+#define KILN_MIXED_ASSIGNMENT \
+  "kiln: the value has another kernel type than what it is assigned to. There is no implicit conversion: write cast<T>(x) on the right side."
 
 // A mutable local of the kernel, zero unless initialised. Copying and moving make a new local with the value of the old, as in C++.
 template <Scalar T>
@@ -238,7 +241,7 @@ class Var : public Ops<T> {
   template <dsl::Dsl U>
     requires(!DslOf<U, T>)
   Var& operator=(U&&) {
-    static_assert(dsl::never<U>, KILN_MIXED_TYPES);
+    static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);
     return *this;
   }
 #define KILN_ASSIGN(OP, OPCODE, REQUIRES)                                                                             \
@@ -251,7 +254,7 @@ class Var : public Ops<T> {
   template <dsl::Dsl U>                                                                                               \
     requires(!DslOf<U, T>)                                                                                            \
   Var& operator OP(U&&) {                                                                                             \
-    static_assert(dsl::never<U>, KILN_MIXED_TYPES);                                                                   \
+    static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);                                                                   \
     return *this;                                                                                                     \
   }
   KILN_EACH_ASSIGNMENT(KILN_ASSIGN)
@@ -292,7 +295,7 @@ class Elem : public Ops<T> {
   template <dsl::Dsl U>
     requires(!DslOf<U, T>)
   void operator=(U&&) && {
-    static_assert(dsl::never<U>, KILN_MIXED_TYPES);
+    static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);
   }
   template <class U>
   void operator=(U&&) & {
@@ -307,7 +310,7 @@ class Elem : public Ops<T> {
   template <dsl::Dsl U>                                                                                               \
     requires(!DslOf<U, T>)                                                                                            \
   void operator OP(U&&) && {                                                                                          \
-    static_assert(dsl::never<U>, KILN_MIXED_TYPES);                                                                   \
+    static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);                                                                   \
   }
   KILN_EACH_ASSIGNMENT(KILN_ASSIGN)
 #undef KILN_ASSIGN
@@ -341,6 +344,21 @@ KILN_MIXED_VALUE(&) KILN_MIXED_VALUE(|) KILN_MIXED_VALUE(^) KILN_MIXED_VALUE(<<)
 KILN_MIXED(<, bool) KILN_MIXED(<=, bool) KILN_MIXED(>, bool) KILN_MIXED(>=, bool) KILN_MIXED(==, bool) KILN_MIXED(!=, bool)
 #undef KILN_MIXED_VALUE
 #undef KILN_MIXED
+
+// An operand that is no value at all.
+#define KILN_NONE(OP, ...)                                                                                            \
+  template <class A, class B>                                                                                         \
+    requires((dsl::NoValue<A> && (dsl::DslOrHost<B> || dsl::NoValue<B>)) || (dsl::DslOrHost<A> && dsl::NoValue<B>)) \
+  Val<__VA_ARGS__> operator OP(A&&, B&&) {                                                                            \
+    dsl::explain_no_value<A, B>();                                                                                    \
+    return dsl::trapped<Val<__VA_ARGS__>>();                                                                          \
+  }
+#define KILN_NONE_VALUE(OP) KILN_NONE(OP, dsl::meant_t<A, B>)
+KILN_NONE_VALUE(+) KILN_NONE_VALUE(-) KILN_NONE_VALUE(*) KILN_NONE_VALUE(/) KILN_NONE_VALUE(%)
+KILN_NONE_VALUE(&) KILN_NONE_VALUE(|) KILN_NONE_VALUE(^) KILN_NONE_VALUE(<<) KILN_NONE_VALUE(>>)
+KILN_NONE(<, bool) KILN_NONE(<=, bool) KILN_NONE(>, bool) KILN_NONE(>=, bool) KILN_NONE(==, bool) KILN_NONE(!=, bool)
+#undef KILN_NONE_VALUE
+#undef KILN_NONE
 
 // && and || short-circuit (see Recorder::logical). Exact matches on one side: the built-in operators are candidates too, by the
 // conversion to bool that is there to explain itself.
@@ -388,5 +406,6 @@ KILN_LOGICAL(||, false)
 #undef KILN_VALUE_TRAPS
 #undef KILN_EACH_ASSIGNMENT
 #undef KILN_MIXED_TYPES
+#undef KILN_MIXED_ASSIGNMENT
 
 }  // namespace kiln

@@ -43,6 +43,7 @@ struct FaultSite {
   std::string memory;      // name of the buffer, shared or local memory
   std::string operation;   // "load", "store", "atomic_add", ...
   std::string place;       // "file.cpp:12"
+  std::string declared;    // of shared and local memory: where it is declared; may be empty
   bool signed_index[kMaxRank] = {};  // how to print FaultRecord::index, per dimension
 };
 

@@ -43,11 +43,14 @@ struct BoundsFault {
   bool index_signed = false;
   std::uint64_t index = 0, extent = 0;
   std::array<std::uint32_t, 3> thread{}, block{};
+  std::string declared = {};  // where the memory is declared, when it is no parameter: "file.cpp:12"
 };
 
 // Immutable and cheap to copy; safe to share between threads.
 class Error {
  public:
+  // How `requested` and `limit` belong together: it went beyond, it had to be just that, or as the message says.
+  enum class Numbers : std::uint8_t { Beyond, NotEqual, AsTold };
   struct Data {
     ErrorCode code = ErrorCode::Generic;
     std::string rule;      // name of the violated rule, may be empty
@@ -55,6 +58,7 @@ class Error {
     std::string kernel;    // may be empty
     std::string place;     // "file.cpp:12", may be empty
     std::optional<std::uint64_t> requested, limit;
+    Numbers numbers = Numbers::Beyond;
     std::optional<BoundsFault> bounds;
     std::uint64_t failure = 0;          // Unwritten: number of the failure
     std::uint64_t claimed_buffers = 0;  // Unwritten: how many buffers still carry it
@@ -69,6 +73,8 @@ class Error {
   const std::string& kernel() const { return data_->kernel; }
   const std::string& rule() const { return data_->rule; }
   const std::vector<Error>& causes() const { return data_->causes; }
+  // "requested: 3, limit: 2", "given: 3, expected: 2", or nothing.
+  std::string numbers() const;
   // The whole text: kernel, place, message, chain and causes, one fact a line.
   std::string text() const;
 

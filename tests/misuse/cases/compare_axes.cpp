@@ -1,0 +1,8 @@
+// expect: three numbers, one per axis. Write .x, .y or .z
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (InOut<u32> y)) {
+  If (y[0] < global_id()) { y[0] = 1; }
+}

@@ -1,0 +1,8 @@
+// expect: three numbers, one per axis. Write .x, .y or .z
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  y[global_id()] = 1;
+}

@@ -1,0 +1,9 @@
+// expect: three numbers, one per axis. Write .x, .y or .z
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  auto i = global_id();
+  y[i.x] = x[i];
+}

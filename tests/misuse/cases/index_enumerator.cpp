@@ -1,0 +1,9 @@
+// expect: write static_cast<u32>(x) for an enumerator
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  enum Place { first };
+  y[first] = x[0];
+}

@@ -1,0 +1,8 @@
+// expect: a whole memory, and a value is needed. Write x[i]
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<u32> x, InOut<f32> y)) {
+  y[x] = 1;
+}

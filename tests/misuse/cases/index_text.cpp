@@ -1,0 +1,8 @@
+// expect: an index must be an integer, of the kernel or of the host
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  y["1"] = 1;
+}

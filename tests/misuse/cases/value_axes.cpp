@@ -1,0 +1,9 @@
+// expect: three numbers, one per axis. Write .x, .y or .z
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (InOut<u32> y)) {
+  Val<u32> i = thread_id();
+  y[i] = 1;
+}

@@ -1,0 +1,10 @@
+// expect: three numbers, one per axis. Write .x, .y or .z
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (InOut<u32> y)) {
+  Var<u32> i = thread_id();
+  i = block_id();
+  y[i] = 1;
+}
