@@ -35,6 +35,12 @@ LaneLoop begin_loop(llvm::IRBuilder<>& b, llvm::Function* f, Value* set) {
   return loop;
 }
 
+// What a report says besides the access: {fault record, warp, block ids}, kept up to date by the loops over blocks and warps.
+llvm::StructType* where_type(llvm::LLVMContext& c) {
+  llvm::Type* const word = llvm::Type::getInt32Ty(c);
+  return llvm::StructType::get(c, {llvm::PointerType::get(c, 0), word, word, word, word});
+}
+
 }  // namespace
 
 llvm::Function* Emitter::helper(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters, bool& fresh) {
@@ -83,6 +89,94 @@ llvm::Function* Emitter::stepping_helper(bool stores, unsigned bytes) {
   return f;
 }
 
+void Emitter::declare_where() {
+  bool checks = false;
+  ir::walk(k_, 0, [&](ir::OpId id) { checks |= ir::is_access(k_.op(id).code) && k_.op(id).bounds == ir::Bounds::Checked; });
+  if (!checks) return;
+  where_ = variable(where_type(c_), "where");
+  b_.CreateStore(fault_record_, b_.CreateStructGEP(where_type(c_), where_, 0));
+}
+
+void Emitter::note_block() {
+  if (!where_) return;
+  for (unsigned a = 0; a < 3; ++a) b_.CreateStore(block_id_[a], b_.CreateStructGEP(where_type(c_), where_, 2 + a));
+}
+
+void Emitter::note_warp(Value* warp) {
+  warp_ = warp;
+  if (where_) b_.CreateStore(warp, b_.CreateStructGEP(where_type(c_), where_, 1));
+}
+
+// void f(lanes, base, first, extent, set, where, site[, pitch]): as stepping_helper() does, and the first lane that is out of range is reported. The other
+// lanes of a load are zero. One call is all that an access costs the kernel's own code.
+llvm::Function* Emitter::checking_helper(bool stores, unsigned bytes, ir::Type index_type, std::int64_t column, bool dense) {
+  llvm::Type *p = b_.getPtrTy(), *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty(), *element = b_.getIntNTy(8 * bytes);
+  std::vector<llvm::Type*> parameters = {p, p, i64, i64, i32, p, i32};
+  if (!dense) parameters.push_back(i64);
+  bool fresh = false;
+  const std::string name = std::string(stores ? "kiln_store_" : "kiln_load_") + std::to_string(bytes) + "_" + std::string(ir::name(index_type)) + "_" +
+                           std::to_string(column) + (dense ? "" : "_strided");
+  llvm::Function* f = helper(name, b_.getVoidTy(), parameters, fresh);
+  if (!fresh) return f;
+  f->addFnAttr(llvm::Attribute::Cold);
+  llvm::Function* const reporter = report_function();
+  Value *array = f->getArg(0), *extent = f->getArg(3);
+  llvm::IRBuilder<> b(Block::Create(c_, "entry", f));
+  if (!stores) b.CreateAlignedStore(llvm::Constant::getNullValue(lanes_of(element)), array, llvm::Align(bytes));
+  Block* const entry = b.GetInsertBlock();
+  const LaneLoop loop = begin_loop(b, f, f->getArg(4));
+  Block *head = b.GetInsertBlock(), *inside = Block::Create(c_, "inside", f), *fault = Block::Create(c_, "fault", f), *end = Block::Create(c_, "end", f);
+  const std::uint64_t mask = ir::value_mask(index_type);
+  Value* const sign = b.getInt64(ir::is_signed(index_type) && ir::bit_width(index_type) < 64 ? (mask >> 1) + 1 : 0);
+  const auto index_of = [&](Value* lane) {
+    Value* const x = b.CreateAnd(b.CreateAdd(f->getArg(2), b.CreateMul(lane, b.getInt64(static_cast<std::uint64_t>(column)))), b.getInt64(mask));
+    return b.CreateSub(b.CreateXor(x, sign), sign);
+  };
+  llvm::PHINode* const bad = llvm::PHINode::Create(i32, 2, "bad", loop.left->getIterator());
+  bad->addIncoming(b.getInt32(0), entry);
+  Value* const index = index_of(loop.lane);
+  Value* const with_mine = b.CreateOr(bad, b.CreateShl(b.getInt32(1), b.CreateTrunc(loop.lane, i32)));
+  b.CreateCondBr(b.CreateICmpULT(index, extent), inside, loop.next);
+  b.SetInsertPoint(inside);
+  Value *slot = b.CreateGEP(element, array, loop.lane), *at = b.CreateGEP(element, f->getArg(1), dense ? index : b.CreateMul(index, f->getArg(7)));
+  b.CreateAlignedStore(b.CreateAlignedLoad(element, stores ? slot : at, llvm::Align(bytes)), stores ? at : slot, llvm::Align(bytes));
+  b.CreateBr(loop.next);
+  b.SetInsertPoint(loop.next, loop.next->begin());
+  llvm::PHINode* const so_far = b.CreatePHI(i32, 2);
+  so_far->addIncoming(with_mine, head);
+  so_far->addIncoming(bad, inside);
+  bad->addIncoming(so_far, loop.next);
+  b.SetInsertPoint(loop.done);
+  llvm::PHINode* const all = b.CreatePHI(i32, 2);
+  all->addIncoming(b.getInt32(0), entry);
+  all->addIncoming(so_far, loop.next);
+  b.CreateCondBr(b.CreateICmpNE(all, b.getInt32(0)), fault, end);
+  b.SetInsertPoint(fault);
+  llvm::StructType* const where = where_type(c_);
+  const auto field = [&](unsigned n) { return b.CreateLoad(where->getElementType(n), b.CreateStructGEP(where, f->getArg(5), n)); };
+  Value* const lane = b.CreateIntrinsic(llvm::Intrinsic::cttz, {i32}, {all, b.getTrue()});
+  b.CreateCall(reporter, {field(0), f->getArg(6), b.getInt32(0), index_of(b.CreateZExt(lane, i64)), extent, b.CreateAdd(b.CreateShl(field(1), 5), lane), field(2),
+                          field(3), field(4)});
+  b.CreateBr(end);
+  b.SetInsertPoint(end);
+  b.CreateRetVoid();
+  return f;
+}
+
+// One row, one coordinate: what nearly all accesses are.
+Value* Emitter::row_checked_lane_by_lane(const Access& a, Mask m, Value* stored) {
+  llvm::Type* const type = lanes_of(element_type(*a.mem));
+  const Memory& memory = memory_[a.op->index];
+  const ir::ValueId v = a.op->operands[0];
+  const auto* const pitch = llvm::dyn_cast<llvm::ConstantInt>(memory.pitch[0]);
+  const bool dense = pitch != nullptr && pitch->isOne();
+  llvm::AllocaInst* const array = stored ? lanes_in_memory(stored) : scratch_array(type);
+  std::vector<Value*> arguments = {array, memory_base(a.op->index), index64(v), memory.extent[0], bits(m), where_, b_.getInt32(a.op->site)};
+  if (!dense) arguments.push_back(memory.pitch[0]);
+  b_.CreateCall(checking_helper(stored != nullptr, ir::byte_size(a.mem->element), k_.op(v).type, shapes_[v].column, dense), arguments);
+  return stored ? nullptr : b_.CreateLoad(type, array);
+}
+
 // void f(lanes, base, indices, set): lane l moves an element between lanes[l] and base[indices[l]].
 llvm::Function* Emitter::indexed_helper(bool stores, unsigned bytes) {
   llvm::Type *p = b_.getPtrTy(), *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty(), *element = b_.getIntNTy(8 * bytes);
@@ -107,6 +201,7 @@ Value* Emitter::rows_lane_by_lane(const Access& a, Mask m, Value* stored) {
   const unsigned bytes = ir::byte_size(a.mem->element), width = geometry_.width, rows = kLanes / width;
   const Memory& memory = memory_[a.op->index];
   begin_scratch();
+  if (a.checked && rows == 1 && a.rank == 1) return row_checked_lane_by_lane(a, m, stored);
   llvm::AllocaInst* array = lanes_in_memory(stored ? stored : llvm::Constant::getNullValue(type));
   llvm::Function* step = stepping_helper(stored != nullptr, bytes);
   Value *set = bits(m), *base = memory_base(a.op->index);

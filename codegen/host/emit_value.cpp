@@ -81,12 +81,16 @@ Value* Emitter::last_lane(Mask m) {
   return b_.CreateSub(b_.getInt32(kLanes - 1), b_.CreateIntrinsic(llvm::Intrinsic::ctlz, {b_.getInt32Ty()}, {bits(m), b_.getFalse()}));
 }
 
+llvm::AllocaInst* Emitter::scratch_array(llvm::Type* type) {
+  std::vector<llvm::AllocaInst*>& made = scratch_lanes_[type];
+  std::size_t& taken = scratch_taken_[type];
+  if (taken == made.size()) made.push_back(variable(type, "lanes"));
+  return made[taken++];
+}
+
 // In pieces of 32 bytes: CPUs do not forward a wider store to the loads of single lanes that follow.
 llvm::AllocaInst* Emitter::lanes_in_memory(Value* v) {
-  std::vector<llvm::AllocaInst*>& made = scratch_lanes_[v->getType()];
-  std::size_t& taken = scratch_taken_[v->getType()];
-  if (taken == made.size()) made.push_back(variable(v->getType(), "lanes"));
-  llvm::AllocaInst* const array = made[taken++];
+  llvm::AllocaInst* const array = scratch_array(v->getType());
   llvm::Type* lane = v->getType()->getScalarType();
   const unsigned per_piece = 256 / static_cast<unsigned>(lane->getPrimitiveSizeInBits());
   if (llvm::isa<llvm::Constant>(v) || per_piece >= kLanes || !level_.avx512) {

@@ -90,6 +90,7 @@ void Emitter::run(const std::string& symbol) {
   for (unsigned a = 0; a < 3; ++a) grid_dim_[a] = b_.CreateLoad(b_.getInt32Ty(), b_.CreateConstGEP1_32(b_.getInt32Ty(), grid, a), "grid");
   dynamic_bytes_ = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateConstGEP1_32(b_.getInt32Ty(), grid, 3)), i64);
   load_parameters(fn_->getArg(0));
+  declare_where();
   place_memories(fn_->getArg(4));
   make_alias_scopes();
   for (std::uint32_t s = 0; s < k_.slots.size(); ++s) {
@@ -205,6 +206,7 @@ void Emitter::emit_blocks(Value* first, Value* last) {
     id[a]->addIncoming(start_id[a], before);
     block_id_[a] = id[a];
   }
+  note_block();
   block_end_ = block("block.end");
   if (plan_) {
     begin_block_context();
@@ -242,7 +244,7 @@ void Emitter::emit_blocks(Value* first, Value* last) {
 
 void Emitter::emit_warps(const std::function<void(Mask)>& body) {
   if (geometry_.full_warps == 1) {
-    warp_ = b_.getInt32(0);
+    note_warp(b_.getInt32(0));
     body(Mask{});
   } else if (geometry_.full_warps > 1) {
     Block *before = b_.GetInsertBlock(), *head = block("warp"), *done = block("warps.done");
@@ -250,7 +252,7 @@ void Emitter::emit_warps(const std::function<void(Mask)>& body) {
     start(head);
     llvm::PHINode* w = b_.CreatePHI(b_.getInt32Ty(), 2);
     w->addIncoming(b_.getInt32(0), before);
-    warp_ = w;
+    note_warp(w);
     body(Mask{});
     Value* next = b_.CreateAdd(w, b_.getInt32(1));
     Block* again = block("warp.next");
@@ -261,7 +263,7 @@ void Emitter::emit_warps(const std::function<void(Mask)>& body) {
     start(done);
   }
   if (geometry_.tail_lanes == 0) return;
-  warp_ = b_.getInt32(geometry_.full_warps);
+  note_warp(b_.getInt32(geometry_.full_warps));
   std::vector<llvm::Constant*> present;
   for (unsigned l = 0; l < kLanes; ++l) present.push_back(b_.getInt1(l < geometry_.tail_lanes));
   body(Mask{llvm::ConstantVector::get(present)});

@@ -83,6 +83,7 @@ class Emitter {
   Value* any(Value* lanes) { return b_.CreateICmpNE(bits(lanes), b_.getInt32(0)); }
   // For access by a lane number known at run time only. The arrays are good until begin_scratch(), which the next operation calls: all share them.
   llvm::AllocaInst* lanes_in_memory(Value* vector_value);
+  llvm::AllocaInst* scratch_array(llvm::Type* lanes);  // the same with anything in it
   void begin_scratch() { scratch_taken_.clear(); }
 
   // --- control (emit_control.cpp) ------------------------------------------------------------------------------------------------
@@ -169,6 +170,11 @@ class Emitter {
   llvm::Function* helper(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters, bool& fresh);
   llvm::Function* stepping_helper(bool stores, unsigned bytes);
   llvm::Function* indexed_helper(bool stores, unsigned bytes);
+  llvm::Function* checking_helper(bool stores, unsigned bytes, ir::Type index, std::int64_t column, bool dense);
+  Value* row_checked_lane_by_lane(const Access& a, Mask m, Value* stored);
+  void declare_where();
+  void note_block();                                               // in where_
+  void note_warp(Value* warp);                                     // there and in warp_
   Value* rows_lane_by_lane(const Access& a, Mask m, Value* stored);
   Value* each_lane_by_lane(const Access& a, Mask m, Value* index, Value* stored);
   bool has_masked_access(const Access& a) const;                   // of rows, by one instruction each
@@ -222,6 +228,7 @@ class Emitter {
   llvm::Function* fn_ = nullptr;
   llvm::Instruction* variables_end_ = nullptr;  // variables are put before it
   llvm::Function* report_ = nullptr;
+  llvm::AllocaInst* where_ = nullptr;  // a Where, for the helpers that report faults; null: no access is checked
 
   std::vector<Memory> memory_;
   std::vector<Value*> parameter_;     // scalars, by parameter number
