@@ -91,6 +91,12 @@ struct Prototype {
   std::vector<Variable> results, params;
 };
 
+// Of .branchtargets: to be used behind its declaration only.
+struct Table {
+  std::uint32_t from = 0;
+  std::vector<std::string_view> names;
+};
+
 struct FunctionDecl {
   std::string name;
   unsigned line = 0;
@@ -105,7 +111,7 @@ struct FunctionDecl {
   std::vector<Loc> locs{1};
   std::vector<std::uint32_t> scope_parent{0};
   std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> labels;  // (scope, name) -> index into code
-  std::map<std::pair<std::uint32_t, std::string_view>, std::vector<std::string_view>> tables;
+  std::map<std::pair<std::uint32_t, std::string_view>, Table> tables;
   std::map<std::string_view, Prototype> prototypes;
 };
 

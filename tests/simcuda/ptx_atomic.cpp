@@ -121,12 +121,8 @@ bool allowed(Do what, Type t, bool is_red) {
     case Do::And:
     case Do::Or:
     case Do::Xor: return t == Type::B32 || t == Type::B64;
-    case Do::Exch:
-      return !is_red &&
-             (t == Type::B32 || t == Type::B64 || t == Type::B128 || t == Type::U32 || t == Type::S32 || t == Type::U64 || t == Type::F32);
-    case Do::Cas:
-      return !is_red &&
-             (t == Type::B16 || t == Type::B32 || t == Type::B64 || t == Type::B128 || t == Type::U32 || t == Type::S32 || t == Type::U64);
+    case Do::Exch: return !is_red && (t == Type::B32 || t == Type::B64 || t == Type::B128);
+    case Do::Cas: return !is_red && (t == Type::B16 || t == Type::B32 || t == Type::B64 || t == Type::B128);
     case Do::Add:
       return t == Type::U32 || t == Type::S32 || t == Type::U64 || t == Type::F32 || t == Type::F64 || t == Type::F16 || t == Type::F16x2 ||
              t == Type::BF16 || t == Type::BF16x2;
@@ -141,6 +137,7 @@ bool allowed(Do what, Type t, bool is_red) {
 template <bool Red>
 void atomic(Decoder& d) {
   if (d.take("async")) return d.unknown("red.async");
+  if (Red && (d.has("acquire") || d.has("acq_rel"))) return d.error("Illegal modifier '.acquire' for instruction 'red'");
   take_semantics(d);
   d.op.atomic = true;
   const auto space = take_memory_space(d);
@@ -161,6 +158,8 @@ void atomic(Decoder& d) {
   }
   const bool halves = t == Type::F16 || t == Type::F16x2 || t == Type::BF16 || t == Type::BF16x2;
   if (halves != noftz) return d.bad_type();
+  if (halves && *what != Do::Add && vector == 1)
+    return d.error("Vector modifier required for instruction '" + std::string(d.name()) + "' of halves");
   if (t == Type::BF16 || t == Type::BF16x2 || (halves && *what != Do::Add)) d.need(90, 78);
   if (t == Type::B128) d.need(90, 83);
   if (t == Type::B16) d.need(70, 63);

@@ -32,7 +32,8 @@ std::uint64_t filled(Memory& memory, std::size_t floats) {
   return a;
 }
 
-void measure(const char* name, const std::string& ptx, const Args& args, Memory& memory, std::array<std::uint32_t, 3> grid, std::array<std::uint32_t, 3> block) {
+void measure(const char* name, const std::string& ptx, const Args& args, Memory& memory, std::array<std::uint32_t, 3> grid,
+             std::array<std::uint32_t, 3> block) {
   const LoadResult loaded = load(ptx, Target{90, 90}, memory);
   if (!loaded.module) {
     std::printf("%s: %s\n", name, loaded.failure.log.c_str());
@@ -59,7 +60,8 @@ void measure(const char* name, const std::string& ptx, const Args& args, Memory&
         }
         best = std::max(best, static_cast<double>(r.instructions) / seconds / 1e6);
       }
-      std::printf("%-8s %s workers, race detection %s: %8.0f million instructions a second\n", name, workers == 1 ? "one" : "all", races ? "on " : "off", best);
+      std::printf("%-8s %s workers, race detection %s: %8.0f million instructions a second\n", name, workers == 1 ? "one" : "all",
+                  races ? "on " : "off", best);
     }
   }
 }

@@ -265,8 +265,8 @@ void lop3(Decoder& d) {
   if (t != Type::B32) return d.bad_type();
   if (!d.count(combine.empty() ? 5 : 6)) return;
   const auto lut = d.integer(d.operand(4));
-  if (!lut || *lut < 0 || *lut > 255) return d.mismatch();
-  d.op.imm = *lut;
+  if (!lut) return d.mismatch();
+  d.op.imm = *lut & 0xff;
   const Operand& out = d.operand(0);
   if (!combine.empty()) {
     if (out.kind != Operand::Kind::Pair) return d.mismatch();

@@ -176,7 +176,6 @@ void setp(Decoder& d) {
     d.op.p = d.predicate_out(out.parts[0]);
     d.op.q = d.predicate_out(out.parts[1]);
   } else {
-    if (pair) return d.mismatch();
     d.op.p = d.predicate_out(out);
   }
   d.op.a = d.in(1, t);
@@ -238,7 +237,8 @@ void set(Decoder& d) {
 
 void selp(Decoder& d) {
   const Type t = d.take_type();
-  if (bits_of(t) < 16 || t == Type::Pred || is_packed(t) || t == Type::B128 || t == Type::TF32) return d.bad_type();
+  if (bits_of(t) < 16 || t == Type::Pred || is_packed(t) || t == Type::B128 || t == Type::TF32 || t == Type::F16 || t == Type::BF16)
+    return d.bad_type();
   if (!d.count(4)) return;
   d.op.a = d.in(1, t);
   d.op.b = d.in(2, t);

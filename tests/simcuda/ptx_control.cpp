@@ -174,7 +174,7 @@ void barrier(Decoder& d) {
   d.op.a = d.in(id, Type::U32);
   const bool counted = k + (kind == "red" ? 1 : 0) < d.operands();
   if (counted) {
-    if (const auto n = d.integer(d.operand(k)); n && (*n <= 0 || *n % 32 != 0)) {
+    if (const auto n = d.integer(d.operand(k)); n && (*n < 0 || *n % 32 != 0)) {
       return d.error("Thread count '" + std::to_string(*n) + "' of a barrier must be a multiple of the warp size");
     }
   }
@@ -198,7 +198,7 @@ void fence(Decoder& d) {
     const std::string_view scope = d.take_any({"cta", "cluster", "gpu", "sys"});
     if (scope.empty()) return d.bad_type();
     if (scope == "cluster") d.need(90, 78, ".cluster scope");
-    if (sem == "acquire" || sem == "release") d.need(90, 86, "fence with .acquire or .release");
+    if (sem == "acquire" || sem == "release") d.need(70, 86, "fence with .acquire or .release");
   }
   d.count(0);
 }

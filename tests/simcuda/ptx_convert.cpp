@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "simcuda/ptx_arith.h"
+#include "simcuda/ptx_special.h"
 #include "simcuda/ptx_values.h"
 
 namespace kiln::simcuda::ptx {
@@ -244,7 +245,6 @@ void pair(Decoder& d, How h) {
   if (h.from == Type::E4M3x2 || h.from == Type::E5M2x2) {
     if (h.to != Type::F16x2) return d.bad_type();
     d.need(89, 81, "conversion of 8-bit floats");
-    if (h.relu) return d.unknown("cvt.relu of 8-bit floats");
     d.op.execute = &execute_unpair;
     if (!d.count(2)) return;
     d.op.a = d.in(1, Type::B16);
@@ -294,12 +294,14 @@ void cvt(Decoder& d) {
   } else if (!from_float && to_a_float) {
     if (h.round == Round::None) return d.error("Rounding modifier required for instruction 'cvt'");
   } else if (narrower) {
+    if (h.to == Type::F16 && h.from == Type::BF16 && h.round == Round::None) h.round = Round::Nearest;
     if (h.round == Round::None) return d.error("Rounding modifier required for instruction 'cvt'");
   } else if (h.round != Round::None || (h.integral != Round::None && !same) || (!from_float && h.integral != Round::None)) {
     return d.error("Illegal rounding modifier for instruction 'cvt'");
   }
   if (h.round == Round::Away && h.to != Type::TF32) return d.bad_type();
   if (h.relu && h.to != Type::F16 && h.to != Type::BF16 && h.to != Type::TF32) return d.bad_type();
+  if (h.relu) d.need(80, 70, "cvt with .relu");
   if (h.to == Type::TF32) d.need(80, 70, "conversion to tf32");
   if (h.to == Type::BF16 && h.from == Type::F32) d.need(80, 70, "conversion to bf16");
   if ((h.to == Type::BF16 && h.from != Type::F32) || h.from == Type::BF16) {
@@ -308,12 +310,22 @@ void cvt(Decoder& d) {
   }
   if (!d.count(2)) return;
   const Type dst_register = h.to == Type::TF32 ? Type::B32 : h.to;
-  d.op.a = d.in(1, h.from, Decoder::Width::AtLeast);
+  const bool special = d.operand(1).kind == Operand::Kind::Special;  // the one other instruction than mov that takes them
+  d.op.a = special ? d.scratch() : d.in(1, h.from, Decoder::Width::AtLeast);
   d.op.d = d.out(0, dst_register, Decoder::Width::AtLeast);
   const unsigned have = bits_of(d.register_type(d.operand(0)));
   d.op.bits = static_cast<std::uint8_t>(have == 0 ? bits_of(dst_register) : have);
   d.op.imm = packed(h);
   d.op.execute = !from_float && !to_a_float && !h.sat ? extend_from(h.from, h.to) : &execute;
+  if (special) {
+    d.op.code = static_cast<std::uint8_t>(*special_by_name(d.operand(1).name));
+    d.op.compare = reinterpret_cast<void (*)()>(d.op.execute);
+    d.op.execute = [](Warp& w, const Op& o, Mask m) {
+      u64* a = w.out(o.a);
+      lanes(m, [&](unsigned l) { a[l] = value_of(static_cast<Special>(o.code), w, l); });
+      reinterpret_cast<Execute>(o.compare)(w, o, m);
+    };
+  }
 }
 
 }  // namespace

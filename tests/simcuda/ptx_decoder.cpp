@@ -69,6 +69,16 @@ void Decoder::one(const Instruction& i) {
   const auto& table = decode_table();
   const auto it = table.find(i.op);
   if (it == table.end()) {
+    // Tensor cores, bulk copies, textures and the like: right PTX, but not for us.
+    constexpr std::string_view kOthers[] = {"mma",       "wmma",     "wgmma",    "ldmatrix",  "stmatrix", "movmatrix",
+                                            "mbarrier",  "tcgen05",  "multimem", "tensormap", "tex",      "tld4",
+                                            "txq",       "suld",     "sust",     "sured",     "suq",      "vadd",
+                                            "vsub",      "vabsdiff", "vmin",     "vmax",      "vshl",     "vshr",
+                                            "vmad",      "vset",     "vadd2",    "vsub2",     "vavrg2",   "vabsdiff2",
+                                            "vmin2",     "vmax2",    "vset2",    "vadd4",     "vsub4",    "vavrg4",
+                                            "vabsdiff4", "vmin4",    "vmax4",    "vset4",     "istypep",  "clusterlaunchcontrol"};
+    for (const std::string_view other : kOthers)
+      if (i.op == other) return unknown("Instruction '" + std::string(i.op) + "'");
     error("Not a name of any known instruction: '" + std::string(i.op) + "'");
     return;
   }
@@ -92,6 +102,8 @@ bool Decoder::take(std::string_view modifier) {
     }
   return false;
 }
+
+bool Decoder::has(std::string_view modifier) const { return std::find(i_->mods.begin(), i_->mods.end(), modifier) != i_->mods.end(); }
 
 std::string_view Decoder::take_any(std::initializer_list<std::string_view> modifiers) {
   for (const std::string_view m : modifiers)
@@ -189,16 +201,12 @@ Slot Decoder::in(const Operand& o, Type type, Width width) {
   switch (o.kind) {
     case Operand::Kind::Register: {
       const Type have = register_type(o);
-      const bool wider = width == Width::AtLeast && bits_of(have) > bits_of(type) && bits_of(have) <= 64 && have != Type::Pred &&
-                         type != Type::Pred && !is_float(have) && !is_float(type);
-      const bool odd_float = width == Width::AtLeast && bits_of(have) == bits_of(type) && is_untyped(have);
-      if (o.negated || (!compatible(have, type) && !wider && !odd_float)) return missing();
+      const bool wider = width == Width::AtLeast && bits_of(have) > bits_of(type) && bits_of(have) <= 64 && alike(have, type);
+      if (o.negated || (!compatible(have, type) && !wider)) return missing();
       return slot_of_[o.index];
     }
     case Operand::Kind::Int: {
-      if (is_float(type) || type == Type::Pred || is_packed(type) || type == Type::TF32) {
-        if (!is_packed(type)) return missing();
-      }
+      if (!is_int(type) && !is_untyped(type)) return missing();
       const auto v = static_cast<std::uint64_t>(o.value);
       if (type == Type::B128) return wide_constant(v, o.value < 0 ? ~std::uint64_t{0} : 0);
       const unsigned bits = bits_of(type);
@@ -206,7 +214,9 @@ Slot Decoder::in(const Operand& o, Type type, Width width) {
     }
     case Operand::Kind::Float: {
       const unsigned bits = bits_of(type);
-      if (is_int(type) || (bits != 32 && bits != 64) || is_packed(type)) return missing();
+      // An untyped place takes a float of its own size only.
+      const bool fits = type == Type::F32 || type == Type::F64 || (type == Type::B32 && !o.is_double) || (type == Type::B64 && o.is_double);
+      if (!fits) return missing();
       if (bits == 32) {
         if (!o.is_double) return constant(o.bits);
         return constant(std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(o.bits))));
@@ -353,7 +363,7 @@ std::optional<std::uint32_t> Decoder::label(std::string_view name) {
 const std::vector<std::string_view>* Decoder::table(std::string_view name) const {
   for (std::uint32_t scope = i_->scope;; scope = decl().scope_parent[scope]) {
     const auto it = decl().tables.find({scope, name});
-    if (it != decl().tables.end()) return &it->second;
+    if (it != decl().tables.end()) return it->second.from <= op.source ? &it->second.names : nullptr;
     if (scope == 0) return nullptr;
   }
 }

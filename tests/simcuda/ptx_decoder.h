@@ -54,6 +54,7 @@ class Decoder {
   // Modifiers.
   bool take(std::string_view modifier);                                          // if it is there
   std::string_view take_any(std::initializer_list<std::string_view> modifiers);  // the first of them that is there, or empty
+  bool has(std::string_view modifier) const;                                     // without taking it
   bool take_prefix(std::string_view prefix);                                     // every one that begins so
   Type take_type();                                                              // the next type; None when there is none
   Round take_round(std::string_view allowed = "nzmp");                           // .rn .rz .rm .rp

@@ -116,6 +116,8 @@ void approximate(Decoder& d) {
     d.need(t == Type::BF16 || t == Type::BF16x2 ? 90 : 75, t == Type::BF16 || t == Type::BF16x2 ? 78 : 70);
     d.op.execute = t == Type::F16 ? &map1<f16> : t == Type::BF16 ? &map1<b16> : t == Type::F16x2 ? &map1<f16x2> : &map1<b16x2>;
   }
+  if ((t == Type::BF16 || t == Type::BF16x2) && d.name() == "ex2" && !ftz)
+    return d.error(".ftz modifier required for instruction 'ex2.bf16'");
   if (d.name() == "tanh") d.need(75, 70);
   unary_operands(d, t);
 }

@@ -55,6 +55,7 @@ void add_sub(Decoder& d) {
   if (round != Round::None) return d.error("Illegal rounding modifier for instruction '" + std::string(d.name()) + "'");
   if (ftz || (sat && t != Type::S32)) return d.bad_type();
   if (packed_integer(t)) {
+    if (Sub) return d.bad_type();
     d.need(90, 80, "packed 16-bit arithmetic");
     constexpr auto f = [](u64 a, u64 b) -> u64 { return static_cast<std::uint16_t>(Sub ? a - b : a + b); };
     d.op.execute = &map2<halves<f>>;

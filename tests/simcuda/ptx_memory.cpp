@@ -115,6 +115,8 @@ void load_store(Decoder& d) {
   const Operand& value = d.operand(Store ? 1 : 0);
   d.address(address, space.value_or(Space::Generic), space.has_value());
   if (d.failed()) return;
+  if (Store && d.op.entry_param)
+    return d.error("Illegal to write to function input parameter '" + std::string(address.parts[0].name) + "'");
   if (address.parts.size() > 1) return d.unknown("an address with several parts");
   const unsigned total = bytes_of(t) * vector;
   if (total > 32 || (total == 32 && vector == 2 && t == Type::B128)) return d.error("Illegal vector size: " + std::to_string(vector));
@@ -188,7 +190,7 @@ void cp(Decoder& d) {
   const bool policy = take_hints(d);
   if (d.operands() < 3 + (policy ? 1u : 0u)) return d.mismatch();
   const auto size = d.integer(d.operand(2));
-  if (!size || (*size != 4 && *size != 8 && *size != 16)) return d.mismatch();
+  if (!size || (*size != 16 && (level == "cg" || (*size != 4 && *size != 8)))) return d.mismatch();
   // The two addresses: the shared one in the usual fields, the global one in v[0] and the frame-free offset in v[1].
   d.address(d.operand(1), Space::Global, true);
   if (d.failed()) return;
@@ -244,7 +246,7 @@ bool take_hints(Decoder& d) {
 }
 
 void take_semantics(Decoder& d) {
-  const std::string_view s = d.take_any({"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio"});
+  const std::string_view s = d.take_any({"mmio", "weak", "relaxed", "acquire", "release", "acq_rel", "volatile"});
   if (s == "mmio") d.take("relaxed");
   const std::string_view scope = d.take_any({"cta", "cluster", "gpu", "sys"});
   if (scope == "cluster") d.need(90, 78, ".cluster scope");

@@ -24,7 +24,8 @@ void copy_wide(Warp& w, const Op& o, Mask m) {
 
 void special(Warp& w, const Op& o, Mask m) {
   u64* d = w.out(o.d);
-  lanes(m, [&](unsigned l) { d[l] = value_of(static_cast<Special>(o.code), w, l); });
+  const u64 keep = o.bits >= 64 ? ~u64{0} : (u64{1} << o.bits) - 1;
+  lanes(m, [&](unsigned l) { d[l] = value_of(static_cast<Special>(o.code), w, l) & keep; });
 }
 
 // {a, b} into one register, lowest first.
@@ -57,7 +58,7 @@ void move_vector(Decoder& d, Type t, bool packing) {
   const Operand& v = d.operand(packing ? 1 : 0);
   const std::size_t n = v.parts.size();
   if (n != 2 && n != 4) return d.error("Illegal vector size: " + std::to_string(n));
-  if (!is_untyped(t) && !is_float(t) && !is_int(t)) return d.bad_type();
+  if (!is_untyped(t)) return d.mismatch();
   const auto each = bits_of(t) / static_cast<unsigned>(n);
   const Type part = each == 8 ? Type::B8 : each == 16 ? Type::B16 : each == 32 ? Type::B32 : each == 64 ? Type::B64 : Type::None;
   if (part == Type::None) return d.error("Incompatible elements of vector expression");
@@ -107,7 +108,7 @@ void move_address(Decoder& d, const Operand& o, Type t, bool generic) {
 
 void mov(Decoder& d) {
   const Type t = d.take_type();
-  if (t == Type::None || bits_of(t) == 8 || is_packed(t) || t == Type::TF32) return d.bad_type();
+  if (t == Type::None || bits_of(t) == 8 || is_packed(t) || t == Type::TF32 || t == Type::F16 || t == Type::BF16) return d.bad_type();
   if (!d.count(2)) return;
   const Operand &to = d.operand(0), &from = d.operand(1);
   if (from.kind == Operand::Kind::Vector) return move_vector(d, t, true);
@@ -128,7 +129,11 @@ void mov(Decoder& d) {
     case Operand::Kind::Special: {
       const Special s = *special_by_name(from.name);
       const unsigned have = bits_of(type_of(s));
-      if (is_float(t) || (have != bits_of(t) && s != Special::GridId)) return d.mismatch();
+      if (from.name.find("cluster") != std::string_view::npos) d.need(90, 78, from.name);
+      if (is_float(t) || (have < bits_of(t) || (have > bits_of(t) && s != Special::GridId))) {
+        if (is_float(t) || have != 32 || bits_of(t) != 16) return d.mismatch();
+      }
+      d.op.bits = static_cast<std::uint8_t>(bits_of(t));
       d.op.code = static_cast<std::uint8_t>(s);
       d.op.execute = &special;
       return;
@@ -161,7 +166,7 @@ void cvta(Decoder& d) {
   const bool to = d.take("to");
   const auto space = take_space(d);
   const Type t = d.take_type();
-  if (!space || (t != Type::U64 && t != Type::U32)) return d.bad_type();
+  if (!space || t != Type::U64) return d.bad_type();
   if (!d.count(2)) return;
   d.op.d = d.out(0, t);
   const Operand& from = d.operand(1);
@@ -192,7 +197,7 @@ void isspacep(Decoder& d) {
   const auto space = take_space(d);
   if (!space || !d.count(2)) return space ? void() : d.bad_type();
   d.op.p = d.predicate_out(d.operand(0));
-  d.op.a = d.in(1, Type::U64);
+  d.op.a = d.in(1, bits_of(d.register_type(d.operand(1))) == 32 ? Type::U32 : Type::U64);
   d.op.imm = static_cast<std::int64_t>(window_of(*space) >> 48);
   d.op.sign = *space == Space::Const;  // constants lie in device memory here, and count as global
   d.op.execute = [](Warp& w, const Op& o, Mask m) {

@@ -37,7 +37,6 @@ void Parser::body(FunctionDecl& f) {
 }
 
 void Parser::statement() {
-  if (take(';')) return;
   if (t_.kind == Token::Kind::Dotted) {
     const std::string_view name = t_.text;
     if (name == "reg") {
@@ -79,6 +78,7 @@ void Parser::registers() {
   unsigned vector = 1;
   while (t_.kind == Token::Kind::Dotted) {
     if (const auto found = type_by_name(t_.text)) {
+      if (*found == Type::BF16 || *found == Type::TF32 || (is_packed(*found) && *found != Type::F16x2)) syntax_error();
       type = *found;
     } else if (t_.text == "v2" || t_.text == "v4") {
       vector = t_.text == "v2" ? 2 : 4;
@@ -148,7 +148,7 @@ void Parser::branch_targets(std::string_view label) {
   do names.push_back(identifier());
   while (take(','));
   expect(';');
-  f_->tables[{scopes_.back().id, label}] = std::move(names);
+  f_->tables[{scopes_.back().id, label}] = {static_cast<std::uint32_t>(f_->code.size()), std::move(names)};
 }
 
 void Parser::call_prototype(std::string_view label) {
@@ -202,7 +202,7 @@ void Parser::instruction() {
     }
     return;
   }
-  i.op = name;
+  i.op = op_ = name;
   while (t_.kind == Token::Kind::Dotted) {
     i.mods.push_back(t_.text);
     advance();
@@ -258,12 +258,6 @@ Operand Parser::named() {
   } else if (o.name == "WARP_SZ") {
     o.kind = Operand::Kind::Int;
     o.value = 32;
-  } else if (o.name == "generic" && punct('(')) {
-    advance();
-    o.name = identifier();
-    expect(')');
-    o.variable = find_variable(o.name);
-    o.kind = o.variable != nullptr ? Operand::Kind::Variable : Operand::Kind::Name;
   } else if ((o.variable = find_variable(o.name)) != nullptr) {
     o.kind = Operand::Kind::Variable;
   } else if (const auto f = m_.function_by_name.find(o.name); f != m_.function_by_name.end()) {
@@ -322,12 +316,7 @@ Operand Parser::address() {
   } else {
     if (t_.kind != Token::Kind::Identifier) syntax_error();
     o.parts.push_back(named());
-    if (punct('+') || punct('-')) {
-      const bool minus = punct('-');
-      advance();
-      const std::int64_t v = constant();
-      o.value = minus ? -v : v;
-    }
+    if (take('+')) o.value = constant();  // a minus may only follow the plus
   }
   while (take(',')) o.parts.push_back(operand());
   expect(']');
@@ -343,7 +332,7 @@ Operand Parser::operand() {
     expect('}');
   } else if (take('[')) {
     o = address();
-  } else if (take('(')) {
+  } else if (op_ == "call" && take('(')) {
     o.kind = Operand::Kind::List;
     if (!punct(')')) {
       do o.parts.push_back(operand());

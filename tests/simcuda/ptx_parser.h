@@ -86,6 +86,7 @@ class Parser {
   FunctionDecl* f_ = nullptr;  // whose body is being read
   std::vector<Scope> scopes_;
   std::uint32_t loc_ = 0;
+  std::string_view op_;                                     // of the instruction whose operands are being read
   bool external_ = false, visible_ = false, weak_ = false;  // linking directives before a declaration
 };
 

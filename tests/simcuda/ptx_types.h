@@ -77,16 +77,13 @@ constexpr bool is_packed(Type t) {
          t == Type::E5M2x2;
 }
 
-// Whether a register declared as `have` may stand where an instruction's operand is of type `want`, of the same size: untyped goes with
-// everything, integers with integers, floats only with their own.
-constexpr bool compatible(Type have, Type want) {
-  if (bits_of(have) != bits_of(want)) return false;
+// Whether a register declared as `have` may stand where an instruction's operand is of type `want`, sizes aside: untyped goes with
+// everything, integers with integers, floats and packed types only with their own.
+constexpr bool alike(Type have, Type want) {
   if (have == want) return true;
   if (have == Type::Pred || want == Type::Pred) return false;
-  if (is_untyped(have) || is_untyped(want)) return true;
-  if (is_int(have) && is_int(want)) return true;
-  if (is_packed(want) || want == Type::TF32 || want == Type::BF16) return !is_float(have) || bits_of(want) == 16;
-  return false;
+  return is_untyped(have) || is_untyped(want) || (is_int(have) && is_int(want));
 }
+constexpr bool compatible(Type have, Type want) { return bits_of(have) == bits_of(want) && alike(have, want); }
 
 }  // namespace kiln::simcuda::ptx
