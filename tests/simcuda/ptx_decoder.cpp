@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <queue>
+
+#include "simcuda/ptx_live.h"
 
 namespace kiln::simcuda::ptx {
 
@@ -18,15 +22,36 @@ const DecodeTable& decode_table() {
 
 Decoder::Decoder(DecodeContext& context, Function& function) : context_(context), function_(function) {
   const auto& registers = function_.decl->registers;
-  slot_of_.reserve(registers.size());
-  for (const Register& r : registers) {
-    if (r.type == Type::Pred) {
-      slot_of_.push_back(static_cast<Slot>(function_.predicates++));
-    } else {
-      slot_of_.push_back(static_cast<Slot>(function_.slots));
-      function_.slots += r.type == Type::B128 ? 2 : 1;
+  const Liveness live = liveness(*function_.decl);
+  slot_of_.assign(registers.size(), 0);
+  std::vector<std::uint32_t> order;  // of those that may share a slot, by where they begin to live
+  for (std::uint32_t r = 0; r < registers.size(); ++r) {
+    if (registers[r].type == Type::Pred) {
+      slot_of_[r] = static_cast<Slot>(function_.predicates++);
+    } else if (registers[r].type == Type::B128) {
+      slot_of_[r] = scratch(2);
+    } else if (live.first[r] != Liveness::kNever) {
+      order.push_back(r);
     }
   }
+  std::sort(order.begin(), order.end(), [&](std::uint32_t x, std::uint32_t y) { return live.first[x] < live.first[y]; });
+  // A slot is free again behind the instruction where its register is last used: an instruction never writes a slot that it reads for
+  // another register.
+  std::priority_queue<std::pair<std::uint32_t, Slot>, std::vector<std::pair<std::uint32_t, Slot>>, std::greater<>> busy;
+  for (const std::uint32_t r : order) {
+    if (!busy.empty() && busy.top().first < live.first[r]) {
+      slot_of_[r] = busy.top().second;
+      busy.pop();
+    } else {
+      slot_of_[r] = scratch();
+    }
+    busy.emplace(live.last[r], slot_of_[r]);
+  }
+  for (const std::uint32_t r : live.undefined) {
+    if (registers[r].type == Type::Pred) continue;
+    function_.undefined.push_back(static_cast<std::uint32_t>(slot_of_[r]));
+  }
+  function_.registers = live.words + 8;  // and some for addresses and the like
   layout();
 }
 

@@ -155,7 +155,8 @@ TEST_CASE("every form of the instructions is accepted or refused as the toolkit'
   std::ifstream file(KILN_SIMCUDA_FOLDER "/ptx_rows.txt");
   REQUIRE(file.good());
   const std::string registers =
-      "{\n.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 %rd<8>; .reg .f64 %fd<8>; .reg .s32 %s<4>; .reg .u32 %u<4>; .reg .f16 %hf<4>; "
+      "{\n.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 %rd<8>; .reg .f64 %fd<8>; .reg .s32 %s<4>; .reg "
+      ".u32 %u<4>; .reg .f16 %hf<4>; "
       ".reg .b128 %q<4>; .reg .f16x2 %hx<4>; .reg .u16 %us<4>;\n";
   const std::string top = header() + ".extern .shared .align 16 .b8 dyn[];\n";
   std::string all = top;  // of the accepted ones, for one run of the assembler

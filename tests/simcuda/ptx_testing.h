@@ -26,12 +26,12 @@ inline std::string header(unsigned arch = 90, unsigned version = 90) {
          "\n.address_size 64\n";
 }
 
-// Parameters of a launch, each aligned to its size.
+// Parameters of a launch, each aligned as its type.
 class Arguments {
  public:
   template <class T>
   Arguments& add(T v) {
-    bytes_.resize((bytes_.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
+    bytes_.resize((bytes_.size() + alignof(T) - 1) / alignof(T) * alignof(T));
     const std::size_t at = bytes_.size();
     bytes_.resize(at + sizeof(T));
     std::memcpy(bytes_.data() + at, &v, sizeof(T));
