@@ -38,7 +38,8 @@ inline ir::Prepared as_written(ir::Kernel kernel) {
     op.site = static_cast<std::uint32_t>(prepared.sites.size());
     prepared.sites.push_back({.memory = kernel.mems[op.index].name,
                               .operation = std::string(ir::info(op.code).mnemonic),
-                              .place = ir::to_string(kernel, op.loc)});
+                              .place = ir::to_string(kernel, op.loc),
+                              .declared = {}});
   }
   prepared.kernel = std::move(kernel);
   return prepared;
