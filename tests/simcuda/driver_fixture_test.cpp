@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 
 namespace kiln::simcuda::test {
@@ -95,7 +96,14 @@ struct Gate::State {
   bool open = false, passed = false;
 };
 
-Gate::Gate(CUstream stream) : state_(new State) {
+Gate::Gate(CUstream stream) : state_(nullptr) {
+  // Kept for ever: the stream may get there after the gate is gone.
+  static std::mutex& mutex = *new std::mutex;
+  static std::deque<State>& all = *new std::deque<State>;
+  {
+    const std::lock_guard lock(mutex);
+    state_ = &all.emplace_back();
+  }
   const auto pass = [](void* data) {
     auto& s = *static_cast<State*>(data);
     std::unique_lock lock(s.mutex);
@@ -112,6 +120,6 @@ void Gate::open() {
   state_->changed.notify_all();
 }
 
-Gate::~Gate() { open(); }  // the state stays: the stream may get there later
+Gate::~Gate() { open(); }
 
 }  // namespace kiln::simcuda::test
