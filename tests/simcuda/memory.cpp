@@ -60,8 +60,11 @@ struct Memory::Impl {
 
   explicit Impl(std::uint64_t total_bytes) : total(total_bytes) {
     const std::uint64_t wanted = up(total_bytes + kChunk, kChunk) + kChunk;
-    for (std::uint64_t times = 4; times >= 1 && bytes == nullptr; times /= 2) {
-      reserved = wanted * times;
+    // Room for addresses to be given out anew for a while, not so much that a thread sanitizer has no place for several devices.
+    const std::uint64_t roomy = std::min(wanted * 4, wanted + (std::uint64_t{64} << 30));
+    for (const std::uint64_t size : {roomy, wanted}) {
+      if (bytes != nullptr) break;
+      reserved = size;
       addresses = reserve(reserved, false);
       bytes = reserve(reserved, true);
       written = reserve(reserved, true);
