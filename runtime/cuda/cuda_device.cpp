@@ -56,6 +56,15 @@ class CudaDevice final : public Device {
     return static_cast<const Program&>(program).prepare(config);
   }
 
+  Result<std::shared_ptr<DeviceModule>> load_module(const std::string& image, const std::string& what) override;
+  Result<ModuleEntry> entry(const std::shared_ptr<DeviceModule>& module, const std::string& name) override;
+  Result<std::uint32_t> adopt_stream(void* stream) override;
+  Result<void> release_stream(std::uint32_t queue) override {
+    queues_.release(queue);
+    return {};
+  }
+  Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes) override;
+
   std::span<ir::FaultRecord> fault_records() override { return {records_, kFaultRecords}; }
   std::uint64_t fault_address() override { return records_address_; }
 
@@ -160,6 +169,104 @@ Result<std::unique_ptr<DeviceProgram>> CudaDevice::load(const CompiledCode& code
   auto program = Program::make(*session_, limits_, std::move(*module), code.symbol, facts.kernel, std::move(offsets));
   if (!program.has_value()) return named(program.error());
   return std::unique_ptr<DeviceProgram>(std::move(*program));
+}
+
+// --- of other programs -----------------------------------------------------------------------------------------------------
+
+class ForeignModule final : public DeviceModule {
+ public:
+  ForeignModule(std::shared_ptr<const Module> module, std::string image, std::string what)
+      : module_(std::move(module)), image_(std::move(image)), what_(std::move(what)) {}
+  const std::shared_ptr<const Module>& module() const { return module_; }
+  const std::string& image() const { return image_; }
+  const std::string& what() const { return what_; }
+
+ private:
+  std::shared_ptr<const Module> module_;
+  std::string image_, what_;
+};
+
+Result<std::shared_ptr<DeviceModule>> CudaDevice::load_module(const std::string& image, const std::string& what) {
+  auto module = Module::load(*session_, limits_, image, what);
+  if (!module.has_value()) return module.error();
+  return std::shared_ptr<DeviceModule>(
+      std::make_shared<ForeignModule>(std::shared_ptr<const Module>(std::move(*module)), is_cubin(image) ? std::string() : image, what));
+}
+
+Result<ModuleEntry> CudaDevice::entry(const std::shared_ptr<DeviceModule>& module, const std::string& name) {
+  const auto& foreign = static_cast<const ForeignModule&>(*module);
+  auto function = foreign.module()->function(name, foreign.what());
+  if (!function.has_value()) return function.error();
+  auto params = parameters(*session_, *function, foreign.image(), name);
+  if (!params.has_value()) return params.error();
+  ModuleEntry entry;
+  std::vector<std::uint32_t> offsets;
+  for (const ParamPlace& p : *params) {
+    entry.params.push_back({p.offset, p.size});
+    entry.bytes = std::max(entry.bytes, p.offset + p.size);
+    offsets.push_back(p.offset);
+  }
+  auto program = Program::make(*session_, limits_, foreign.module(), name, name, std::move(offsets));
+  if (!program.has_value()) return program.error();
+  entry.program = std::move(*program);
+  return entry;
+}
+
+Result<std::uint32_t> CudaDevice::adopt_stream(void* stream) {
+  const auto handle = static_cast<CUstream>(stream);
+  const auto refused = [&](const char* rule, std::string message) {
+    Error::Data data;
+    data.code = ErrorCode::ForeignHandle;
+    data.rule = rule;
+    data.message = std::move(message);
+    return Error(std::move(data));
+  };
+  if (session_->poisoned()) return session_->lost(Phase::Transfer);
+  if (handle != nullptr) {
+    CUcontext context = nullptr;
+    const Session::Current current(*session_);
+    if (const CUresult r = session_->call().cuStreamGetCtx(handle, &context); r != CUDA_SUCCESS)
+      return session_->failed(r, Phase::Transfer, "adopting a stream");
+    if (context != session_->context()) {
+      return refused("ContextMismatch", "the stream does not belong to the primary context of " + session_->name() +
+                                            "; create it there (the CUDA runtime's streams do)");
+    }
+  }
+  if (const auto queue = queues_.adopt(handle)) return *queue;
+  return refused("TooManyAdoptedStreams",
+                 "no more than " + std::to_string(kQueues - kOwnQueues) + " streams can be adopted at a time; release one of them");
+}
+
+Result<void> CudaDevice::check_foreign(std::uint64_t pointer, std::uint64_t bytes) {
+  if (session_->poisoned()) return session_->lost(Phase::Allocate);
+  const DriverEntries& call = session_->call();
+  const Session::Current current(*session_);
+  CUmemorytype type = CU_MEMORYTYPE_HOST;
+  int ordinal = -1;
+  CUdeviceptr begin = 0;
+  std::size_t size = 0;
+  CUresult r = call.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer);
+  if (r == CUDA_SUCCESS) r = call.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+  if (r == CUDA_SUCCESS) r = call.cuPointerGetAttribute(&begin, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer);
+  if (r == CUDA_SUCCESS) r = call.cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, pointer);
+  if (r != CUDA_SUCCESS) return session_->failed(r, Phase::Allocate, "adopting memory, which must be device memory of CUDA");
+  Error::Data data;
+  data.code = ErrorCode::ForeignHandle;
+  data.rule = "ForeignHandle";
+  if (type != CU_MEMORYTYPE_DEVICE || ordinal != session_->device()) {
+    data.message = "the memory to adopt is not device memory of " + session_->name();
+    return Error(std::move(data));
+  }
+  if (pointer < begin || bytes > size || pointer - begin > size - bytes) {
+    data.code = ErrorCode::Validation;
+    data.rule = "BindingRange";
+    data.message =
+        "the memory to adopt has " + std::to_string(begin + size - pointer) + " bytes from that address on, not " + std::to_string(bytes);
+    data.requested = bytes;
+    data.limit = begin + size - pointer;
+    return Error(std::move(data));
+  }
+  return {};
 }
 
 // --- tasks -----------------------------------------------------------------------------------------------------------------

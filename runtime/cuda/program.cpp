@@ -82,6 +82,33 @@ Result<CUfunction> Module::function(const std::string& entry, const std::string&
   return function;
 }
 
+Result<std::vector<ParamPlace>> parameters(Session& session, CUfunction function, const std::string& image, const std::string& entry) {
+  std::vector<ParamPlace> places;
+  if (session.call().cuFuncGetParamInfo != nullptr) {
+    const Session::Current current(session);
+    for (std::size_t i = 0;; ++i) {
+      std::size_t offset = 0, size = 0;
+      const CUresult r = session.call().cuFuncGetParamInfo(function, i, &offset, &size);
+      if (r == CUDA_ERROR_INVALID_VALUE) return places;  // one behind the last
+      if (r != CUDA_SUCCESS) return session.failed(r, Phase::Load, "asking for the parameters of '" + entry + "'", entry);
+      places.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)});
+    }
+  }
+  const auto params = read_ptx_params(image, entry);
+  if (!params) {
+    return not_loadable(
+        "the parameters of '" + entry + "' are not known: this driver does not tell them, and there is no PTX to read them from",
+        "UnknownParameters");
+  }
+  std::uint32_t at = 0;
+  for (const PtxParam& p : *params) {
+    at = (at + p.align - 1) / p.align * p.align;
+    places.push_back({at, p.size});
+    at += p.size;
+  }
+  return places;
+}
+
 // --- programs --------------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Program>> Program::make(Session& session, const DeviceLimits& limits, std::shared_ptr<const Module> module,

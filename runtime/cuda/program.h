@@ -38,6 +38,12 @@ class Module {
   CUmodule module_;
 };
 
+// Where the parameters of an entry lie in its parameter block: from the driver where it tells (12.4), else from the PTX, `image`.
+struct ParamPlace {
+  std::uint32_t offset = 0, size = 0;
+};
+Result<std::vector<ParamPlace>> parameters(Session& session, CUfunction function, const std::string& image, const std::string& entry);
+
 // An entry that can be launched. Thread-safe.
 class Program final : public rt::DeviceProgram {
  public:

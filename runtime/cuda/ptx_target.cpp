@@ -73,8 +73,9 @@ std::string target_text(const PtxHeader& ptx) {
 
 std::uint32_t type_bytes(std::string_view type) {
   if (type.size() < 3 || type[0] != '.') return 0;
-  if (type == ".pred") return 1;
-  const auto bits = number(type.substr(type.find_first_of("0123456789")));
+  const std::size_t digits = type.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return 0;
+  const auto bits = number(type.substr(digits));
   return bits ? *bits / 8 : 0;
 }
 
@@ -136,29 +137,33 @@ std::string why_not(const PtxHeader& ptx, unsigned capability, std::uint32_t ptx
   return {};
 }
 
-std::optional<std::vector<std::uint32_t>> read_ptx_params(std::string_view ptx, std::string_view entry) {
+std::optional<std::vector<PtxParam>> read_ptx_params(std::string_view ptx, std::string_view entry) {
   Reader reader(ptx);
   for (std::string_view word = reader.next(); !word.empty(); word = reader.next()) {
     if (word != ".entry" || reader.next() != entry) continue;
-    std::vector<std::uint32_t> sizes;
-    if (reader.next() != "(") return sizes;  // an entry without a list
-    std::uint32_t element = 0;
+    std::vector<PtxParam> params;
+    if (reader.next() != "(") return params;  // an entry without a list
+    bool pointer = false;                     // behind .ptr an .align is that of what it points to
     std::string_view before;
     for (word = reader.next(); !word.empty() && word != ")"; word = reader.next()) {
       if (word == ".param") {
-        sizes.push_back(0);
-        element = 0;
-      } else if (word == ".align" || word == ".ptr") {
-        if (word == ".align") reader.next();
-      } else if (word[0] == '.' && type_bytes(word) != 0 && element == 0) {
-        element = type_bytes(word);
-        if (!sizes.empty()) sizes.back() = element;
-      } else if (before == "[" && number(word) && !sizes.empty()) {
-        sizes.back() = element * *number(word);
+        params.push_back({});
+        pointer = false;
+      } else if (params.empty()) {
+        continue;
+      } else if (word == ".ptr") {
+        pointer = true;
+      } else if (before == ".align") {
+        if (const auto align = number(word); align && *align != 0 && !pointer) params.back().align = *align;
+      } else if (before == "[") {
+        if (const auto count = number(word)) params.back().size *= *count;
+      } else if (const std::uint32_t size = type_bytes(word); size != 0 && params.back().size == 0) {
+        params.back().size = size;
+        params.back().align = std::max(params.back().align, size);
       }
       before = word;
     }
-    return sizes;
+    return params;
   }
   return std::nullopt;
 }

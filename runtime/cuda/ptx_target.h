@@ -26,8 +26,11 @@ std::optional<PtxHeader> read_ptx_header(std::string_view ptx);  // none: it is 
 // Why the text cannot run there, as a sentence; empty where it can.
 std::string why_not(const PtxHeader& ptx, unsigned capability, std::uint32_t ptx_version, const std::string& device);
 
-// The parameters of an entry, from its text: sizes in bytes, in order. None: no such entry.
-std::optional<std::vector<std::uint32_t>> read_ptx_params(std::string_view ptx, std::string_view entry);
+// The parameters of an entry, from its text, in order. None: no such entry.
+struct PtxParam {
+  std::uint32_t size = 0, align = 1;
+};
+std::optional<std::vector<PtxParam>> read_ptx_params(std::string_view ptx, std::string_view entry);
 
 bool is_cubin(std::string_view image);  // an ELF file, or the fat form of several
 

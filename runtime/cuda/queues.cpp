@@ -1,6 +1,7 @@
 #include "cuda/queues.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kiln::cuda {
 namespace {
@@ -20,8 +21,9 @@ Queues::~Queues() {
   for (Queue& queue : queues_) {
     for (const Slot& s : queue.ring)
       if (s.event != nullptr) session_.call().cuEventDestroy(s.event);
-    if (queue.stream != nullptr) session_.call().cuStreamDestroy(queue.stream);
   }
+  for (std::uint32_t q = 0; q < rt::kOwnQueues; ++q)
+    if (queues_[q].there) session_.call().cuStreamDestroy(queues_[q].stream);
 }
 
 // --- room ------------------------------------------------------------------------------------------------------------------
@@ -95,11 +97,10 @@ void Queues::reap() {
 CUresult Queues::prepare(std::uint32_t q, const rt::After& after, CUstream& stream) {
   Queue& queue = queues_[q];
   const DriverEntries& call = session_.call();
-  if (queue.stream == nullptr) {
-    if (const CUresult r = call.cuStreamCreate(&queue.stream, CU_STREAM_NON_BLOCKING); r != CUDA_SUCCESS) {
-      queue.stream = nullptr;
-      return r;
-    }
+  if (!queue.there) {
+    if (q >= rt::kOwnQueues) return CUDA_ERROR_INVALID_HANDLE;  // of a stream that was released
+    if (const CUresult r = call.cuStreamCreate(&queue.stream, CU_STREAM_NON_BLOCKING); r != CUDA_SUCCESS) return r;
+    queue.there = true;
   }
   if (queue.ring.empty()) queue.ring.resize(kOutstanding);
   Slot& s = queue.ring[(queue.submitted.load(std::memory_order_relaxed) + 1) % kOutstanding];
@@ -129,6 +130,26 @@ Result<rt::Event> Queues::record(std::uint32_t q, const std::string* kernel, Pha
   // The work is on its way, and nobody could tell when it is over.
   if (r != CUDA_SUCCESS) return session_.fatal(r, phase, doing);
   return event;
+}
+
+std::optional<std::uint32_t> Queues::adopt(CUstream stream) {
+  const std::lock_guard lock(mutex_);
+  std::optional<std::uint32_t> unused;
+  for (std::uint32_t q = rt::kOwnQueues; q < rt::kQueues; ++q) {
+    if (queues_[q].there && queues_[q].stream == stream) return q;
+    if (!queues_[q].there && !unused) unused = q;
+  }
+  if (unused) {
+    queues_[*unused].stream = stream;
+    queues_[*unused].there = true;
+  }
+  return unused;
+}
+
+void Queues::release(std::uint32_t queue) {
+  wait(last(queue));
+  const std::lock_guard lock(mutex_);
+  queues_[queue].there = false;
 }
 
 // --- what is over ----------------------------------------------------------------------------------------------------------

@@ -49,6 +49,10 @@ class Queues {
     return record(queue, kernel, phase, doing);
   }
 
+  // Makes a stream of somebody else's one of the last queues, or finds the queue that it is. None: all of those are in use.
+  std::optional<std::uint32_t> adopt(CUstream stream);
+  void release(std::uint32_t queue);  // waits
+
   bool done(rt::Event event);
   bool done(const rt::After& after);
   void wait(rt::Event event);
@@ -64,6 +68,7 @@ class Queues {
   };
   struct alignas(64) Queue {
     CUstream stream = nullptr;
+    bool there = false;  // the stream is (null may be one that was adopted)
     std::atomic<std::uint64_t> submitted{0}, completed{0};
     std::vector<Slot> ring;  // kOutstanding of them from the first use on
   };

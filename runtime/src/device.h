@@ -19,7 +19,12 @@ namespace kiln::rt {
 
 // Streams are folded on this many queues of a device: tasks of one queue run in the order of submission.
 inline constexpr unsigned kQueues = 32;
-inline std::uint32_t queue_of(std::uint64_t stream) { return static_cast<std::uint32_t>(stream % kQueues); }
+// The last few are for streams of somebody else's that were adopted; ids of those streams carry the bit and the queue.
+inline constexpr unsigned kOwnQueues = 28;
+inline constexpr std::uint64_t kAdoptedStream = std::uint64_t{1} << 63;
+inline std::uint32_t queue_of(std::uint64_t stream) {
+  return static_cast<std::uint32_t>((stream & kAdoptedStream) != 0 ? stream % kQueues : stream % kOwnQueues);
+}
 
 // A point in a queue: the task that was submitted there as number `position`, from 1 on. Position 0: nothing.
 struct Event {
@@ -98,6 +103,19 @@ class DeviceProgram {
  public:
   virtual ~DeviceProgram() = default;
 };
+// A module that Kiln did not compile, and one of its entries with the parameters that it takes.
+class DeviceModule {
+ public:
+  virtual ~DeviceModule() = default;
+};
+struct ModuleEntry {
+  struct Param {
+    std::uint32_t offset = 0, size = 0;
+  };
+  std::unique_ptr<DeviceProgram> program;
+  std::vector<Param> params;
+  std::uint32_t bytes = 0;  // of the parameter block
+};
 // What the device needs to know of a kernel besides its code.
 struct ProgramFacts {
   const std::string& kernel;
@@ -161,6 +179,13 @@ class Device {
   virtual Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const ProgramFacts& facts) = 0;
   // The checks of a launch that only the loaded program makes possible; makes it ready for this much dynamic shared memory.
   virtual std::optional<Error> prepare(const DeviceProgram&, const LaunchConfig&) { return std::nullopt; }
+
+  // Things of other programs, on devices that have such: modules, streams and memory. `what` names the module in errors.
+  virtual Result<std::shared_ptr<DeviceModule>> load_module(const std::string& image, const std::string& what);
+  virtual Result<ModuleEntry> entry(const std::shared_ptr<DeviceModule>& module, const std::string& name);
+  virtual Result<std::uint32_t> adopt_stream(void* stream);                        // gives its queue
+  virtual Result<void> release_stream(std::uint32_t queue);                        // waits
+  virtual Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes);  // memory of this device, all of it
 
   // Memory that kernels write fault records to and the host reads, and the address of its first record for kernels.
   virtual std::span<ir::FaultRecord> fault_records() = 0;

@@ -73,9 +73,9 @@ std::optional<std::uint32_t> FaultSlots::take(const Program* program) {
   return slot;
 }
 
-void FaultSlots::give_back(std::uint32_t slot) noexcept {
+void FaultSlots::give_back(std::span<const std::uint32_t> slots) noexcept {
   const std::lock_guard lock(mutex_);
-  free_.push_back(slot);  // room for all was reserved
+  for (const std::uint32_t slot : slots) free_.push_back(slot);  // room for all was reserved
 }
 
 std::optional<Error> FaultSlots::fault(std::uint32_t slot) const {

@@ -1,5 +1,7 @@
 // Which fault record belongs to which launch that is not confirmed yet.
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -22,7 +24,7 @@ class FaultSlots {
   // A cleared record for a launch of the program; none while all are in use.
   std::optional<std::uint32_t> take(const Program* program);
   ir::FaultRecord& record(std::uint32_t slot) { return records_[slot]; }
-  void give_back(std::uint32_t slot) noexcept;
+  void give_back(std::span<const std::uint32_t> slots) noexcept;
 
   // What the finished launch of the slot reported, if anything.
   std::optional<Error> fault(std::uint32_t slot) const;
@@ -35,12 +37,36 @@ class FaultSlots {
   std::vector<const Program*> programs_;
 };
 
+// Slots on their way back; all of them are there at the end of the scope.
+class GivenBack {
+ public:
+  explicit GivenBack(FaultSlots& slots) : slots_(slots) {}
+  ~GivenBack() { flush(); }
+  GivenBack(const GivenBack&) = delete;
+  GivenBack& operator=(const GivenBack&) = delete;
+
+  void add(std::uint32_t slot) {
+    if (count_ == kept_.size()) flush();
+    kept_[count_++] = slot;
+  }
+
+ private:
+  void flush() {
+    if (count_ != 0) slots_.give_back({kept_.data(), count_});
+    count_ = 0;
+  }
+
+  FaultSlots& slots_;
+  std::size_t count_ = 0;
+  std::array<std::uint32_t, 64> kept_;
+};
+
 // A slot taken for a launch, given back unless the launch log has it.
 class HeldSlot {
  public:
   HeldSlot(FaultSlots& slots, std::uint32_t slot) : slots_(slots), slot_(slot) {}
   ~HeldSlot() {
-    if (!released_) slots_.give_back(slot_);
+    if (!released_) slots_.give_back({&slot_, 1});
   }
   HeldSlot(const HeldSlot&) = delete;
   HeldSlot& operator=(const HeldSlot&) = delete;

@@ -497,8 +497,9 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, 
           }
         }
       }
+      // Not counted: programs live as long as the server.
       const LogNote note{.kind = LogKind::Launch,
-                         .name = program.name,
+                         .name = {std::shared_ptr<const std::string>(), program.name.get()},
                          .stamp = scope.stamp(),
                          .reads = sets_.reads,
                          .writes = sets_.writes,
@@ -533,7 +534,8 @@ std::uint32_t LocalServer::take_fault_slot(const Program& program) {
 
 Event LocalServer::confirm() {
   Event pending;
-  After not_done;  // a queue runs in order: what comes after a task that is not over need not be asked for
+  After not_done;          // a queue runs in order: what comes after a task that is not over need not be asked for
+  GivenBack over(slots_);  // many at a time
   log_.confirm([&](const LogView& view) -> Verdict {
     const Event event{static_cast<std::uint32_t>(view.stream), view.position};
     if (not_done.has(event.queue) || !device_->done(event)) {
@@ -544,7 +546,7 @@ Event LocalServer::confirm() {
     std::optional<Error> fault;
     if (view.slot != kNoSlot) {
       fault = slots_.fault(view.slot);
-      slots_.give_back(view.slot);
+      over.add(view.slot);
     }
     if (!fault && device_->lost(event)) fault = device_->poisoned();
     if (!fault) return Verdict::clean();

@@ -37,6 +37,23 @@ class LocalServer final : public Server {
   Result<void> sync_all() override;
   void free(Allocation& allocation) noexcept override;
 
+  // --- what kiln/runtime/cuda.h needs -----------------------------------------------------------------------------------
+  // A launch of a program that Kiln did not compile. `params` is the parameter block; what it does with memory is as declared.
+  struct Use {
+    Binding binding;
+    ir::Access access = ir::Access::InOut;
+  };
+  struct LoadedLaunch {
+    const DeviceProgram& program;
+    const std::shared_ptr<const std::string>& name;
+    const LaunchConfig& config;
+    std::span<const std::byte> params;
+    std::span<const Use> uses;
+  };
+  Result<Event> launch_loaded(std::uint64_t stream, const LoadedLaunch& launch);
+  Result<Memory> adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner);
+  Device& device() { return *device_; }
+
   // For tests.
   FailureStore& failures() { return store_; }
   Programs& programs() { return programs_; }
@@ -79,6 +96,13 @@ class LocalServer final : public Server {
   Programs programs_;
   FaultSlots slots_;
   std::atomic<std::uint64_t> next_memory_{1};
+
+  struct Adopted {
+    std::uint64_t address = 0, bytes = 0;
+    std::weak_ptr<Allocation> memory;
+  };
+  std::mutex adopted_mutex_;
+  std::vector<Adopted> adopted_;
 
   std::mutex enqueue_;  // guards what follows and the events of all allocations: the one order of enqueueing
   IoSets sets_;         // reused, so that launches allocate nothing

@@ -34,13 +34,31 @@ std::shared_ptr<Server> make_sim_server(int ordinal, const rt::CudaOptions& opti
   return rt::make_server(rt::make_cuda_device(sim_driver(), ordinal, options).value());
 }
 
+namespace {
+
+struct Servers {
+  std::mutex mutex;
+  std::map<int, std::shared_ptr<Server>> by_ordinal;
+};
+Servers& servers() {
+  static Servers& all = *new Servers;
+  return all;
+}
+
+}  // namespace
+
 Client sim_client(int ordinal) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& servers = *new std::map<int, std::shared_ptr<Server>>;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<Server>& server = servers[ordinal];
+  const std::lock_guard lock(servers().mutex);
+  std::shared_ptr<Server>& server = servers().by_ordinal[ordinal];
   if (server == nullptr) server = make_sim_server(ordinal);
   return Client(server);
+}
+
+void renew_sim() {
+  const std::lock_guard lock(servers().mutex);
+  servers().by_ordinal.clear();
+  sim_symbol<void (*)()>("kiln_simcuda_reset")();
+  sim_driver().call.cuInit(0);
 }
 
 SimScript::SimScript(const std::string& json) {

@@ -20,6 +20,9 @@ std::shared_ptr<Server> make_sim_server(int ordinal = kSimH200, const rt::CudaOp
 // The process's client of one of them; immortal.
 Client sim_client(int ordinal);
 
+// After a device was poisoned: all clients of this process start anew, on devices that are well. Nobody may use one meanwhile.
+void renew_sim();
+
 // The fault script while one lives; see tests/simcuda/README.md. Throws std::runtime_error when it is wrong.
 class SimScript {
  public:

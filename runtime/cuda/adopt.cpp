@@ -1,0 +1,150 @@
+// kiln/runtime/cuda.h: the driver's state, modules of others, adopted streams and memory.
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+
+#include "cuda/driver.h"
+#include "kiln/runtime/cuda.h"
+#include "src/local_server.h"
+
+namespace kiln::cuda {
+namespace {
+
+// Every server of this process is a local one.
+rt::LocalServer& local(const Client& client) { return static_cast<rt::LocalServer&>(client.server()); }
+
+Error wrong(const char* rule, std::string message, const std::string& kernel = {}, std::optional<std::uint64_t> requested = {},
+            std::optional<std::uint64_t> limit = {}) {
+  Error::Data data;
+  data.code = ErrorCode::Validation;
+  data.rule = rule;
+  data.kernel = kernel;
+  data.message = std::move(message);
+  data.requested = requested;
+  data.limit = limit;
+  return Error(std::move(data));
+}
+
+}  // namespace
+
+DriverReport driver_report() {
+  const Driver& d = driver();
+  return {d.ok(), name(d.state), d.file, d.sentence, d.version, d.devices};
+}
+
+std::uint64_t device_address(const Binding& binding) {
+  if (binding.memory == nullptr || binding.range.empty()) return 0;
+  return reinterpret_cast<std::uint64_t>(binding.memory->storage->data) + binding.range.begin;
+}
+
+Result<Memory> adopt_memory(const Client& client, std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner) {
+  return local(client).adopt(address, bytes, std::move(owner));
+}
+
+Result<Stream> adopt_stream(const Client& client, void* stream) {
+  const auto queue = local(client).device().adopt_stream(stream);
+  if (!queue.has_value()) return queue.error();
+  return Stream(client, rt::kAdoptedStream | *queue);
+}
+
+Result<void> release_stream(const Stream& adopted) {
+  if ((adopted.id() & rt::kAdoptedStream) == 0) return wrong("NotAdopted", "the stream was not adopted");
+  return local(adopted.client()).device().release_stream(rt::queue_of(adopted.id()));
+}
+
+// --- modules ---------------------------------------------------------------------------------------------------------------
+
+struct LoadedModule::State {
+  struct Entry {
+    rt::ModuleEntry entry;
+    std::shared_ptr<const std::string> name;
+  };
+  State(Client c, std::shared_ptr<rt::DeviceModule> m) : client(std::move(c)), module(std::move(m)) {}
+  // The driver does not take a module away from under its launches.
+  ~State() {
+    used.for_each([&](rt::Event e) { local(client).device().wait(e); });
+  }
+
+  const Client client;
+  const std::shared_ptr<rt::DeviceModule> module;
+  std::mutex mutex;
+  std::map<std::string, std::unique_ptr<Entry>, std::less<>> entries;  // guarded, as is what follows
+  rt::After used;
+};
+
+Result<LoadedModule> LoadedModule::from_memory(const Client& client, const std::string& image, const std::string& name) {
+  auto module = local(client).device().load_module(image, name);
+  if (!module.has_value()) return module.error();
+  return LoadedModule(std::make_shared<State>(client, std::move(*module)));
+}
+
+Result<LoadedModule> LoadedModule::from_file(const Client& client, const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string image{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in) {
+    Error::Data data;
+    data.code = ErrorCode::NotFound;
+    data.rule = "NoSuchFile";
+    data.message = "'" + path + "' cannot be read";
+    return Error(std::move(data));
+  }
+  return from_memory(client, image, "'" + path + "'");
+}
+
+Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry, const LaunchConfig& config,
+                                  std::span<const Param> params) const {
+  if (!(stream.client() == state_->client)) {
+    Error::Data data;
+    data.code = ErrorCode::ForeignHandle;
+    data.rule = "ForeignHandle";
+    data.kernel = entry;
+    data.message = "the stream belongs to " + stream.client().properties().name + ", the module to " + state_->client.properties().name;
+    return Error(std::move(data));
+  }
+  const State::Entry* found = nullptr;
+  {
+    const std::lock_guard lock(state_->mutex);
+    auto at = state_->entries.find(entry);
+    if (at == state_->entries.end()) {
+      auto looked_up = local(state_->client).device().entry(state_->module, entry);
+      if (!looked_up.has_value()) return looked_up.error();
+      at = state_->entries
+               .emplace(entry,
+                        std::make_unique<State::Entry>(State::Entry{std::move(*looked_up), std::make_shared<const std::string>(entry)}))
+               .first;
+    }
+    found = at->second.get();
+  }
+  const std::vector<rt::ModuleEntry::Param>& wanted = found->entry.params;
+  if (params.size() != wanted.size()) {
+    return wrong("ArgumentCount",
+                 "the entry takes " + std::to_string(wanted.size()) + " parameters and was given " + std::to_string(params.size()), entry,
+                 params.size(), wanted.size());
+  }
+  std::vector<std::byte> block(found->entry.bytes);
+  std::vector<rt::LocalServer::Use> uses;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    std::uint64_t address = 0;
+    std::span<const std::byte> bytes = params[i].bytes();
+    if (params[i].is_buffer()) {
+      uses.push_back({params[i].binding(), params[i].access()});
+      address = device_address(params[i].binding());
+      bytes = std::as_bytes(std::span(&address, 1));
+    }
+    if (bytes.size() != wanted[i].size) {
+      return wrong("ArgumentSize",
+                   "parameter " + std::to_string(i) + " of the entry has " + std::to_string(wanted[i].size) + " bytes, and " +
+                       (params[i].is_buffer() ? "a buffer's address" : "the value") + " has " + std::to_string(bytes.size()),
+                   entry, bytes.size(), wanted[i].size);
+    }
+    std::memcpy(block.data() + wanted[i].offset, bytes.data(), bytes.size());
+  }
+  const auto event = local(state_->client).launch_loaded(stream.id(), {*found->entry.program, found->name, config, block, uses});
+  if (!event.has_value()) return event.error();
+  const std::lock_guard lock(state_->mutex);
+  state_->used.add(*event);
+  return {};
+}
+
+}  // namespace kiln::cuda

@@ -1,0 +1,277 @@
+// Beside other CUDA code: modules that Kiln did not compile, streams and memory of somebody else's, over the simulated driver.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include "cuda/ptx_target.h"
+#include "kiln/runtime/buffer.h"
+#include "kiln/runtime/compiler.h"
+#include "kiln/runtime/cuda.h"
+#include "src/local_server.h"
+#include "support/process.h"
+#include "support/sim.h"
+
+using namespace kiln;
+using cuda::LoadedModule;
+using cuda::Param;
+using test::make_sim_server;
+using test::sim_driver;
+
+namespace {
+
+bool says(const Error& error, const std::string& what) { return error.text().find(what) != std::string::npos; }
+
+// add(u32* y, u32 n, u32 v): y[i] += v; and an entry that takes a struct by value.
+std::string module_text(const std::string& version = "7.0", const std::string& target = "sm_75") {
+  return ".version " + version + "\n.target " + target + R"(
+.address_size 64
+.visible .entry add(
+  .param .u64 .ptr .global .align 4 add_y,
+  .param .u32 add_n,
+  .param .u32 add_v
+)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<5>;
+  ld.param.u64 %rd1, [add_y];
+  ld.param.u32 %r1, [add_n];
+  ld.param.u32 %r2, [add_v];
+  mov.u32 %r3, %ctaid.x;
+  mov.u32 %r4, %ntid.x;
+  mov.u32 %r5, %tid.x;
+  mad.lo.s32 %r6, %r3, %r4, %r5;
+  setp.ge.u32 %p1, %r6, %r1;
+  @%p1 bra done;
+  cvta.to.global.u64 %rd2, %rd1;
+  mul.wide.u32 %rd3, %r6, 4;
+  add.s64 %rd4, %rd2, %rd3;
+  ld.global.u32 %r7, [%rd4];
+  add.s32 %r8, %r7, %r2;
+  st.global.u32 [%rd4], %r8;
+done:
+  ret;
+}
+.visible .entry pair(
+  .param .u64 pair_y,
+  .param .align 8 .b8 pair_s[16]
+)
+{
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [pair_y];
+  ld.param.u64 %rd2, [pair_s+8];
+  cvta.to.global.u64 %rd3, %rd1;
+  st.global.u64 [%rd3], %rd2;
+  ret;
+}
+)";
+}
+
+struct Pair {
+  u32 a;
+  u64 b;
+};
+
+}  // namespace
+
+TEST_CASE("an entry of PTX from memory or a file runs with arguments by its parameters") {
+  const Client client(make_sim_server());
+  test::TempFolder folder;
+  for (const LoadedModule& module : {LoadedModule::from_memory(client, module_text()).value(),
+                                     LoadedModule::from_file(client, folder.write("add.ptx", module_text())).value()}) {
+    auto y = Buffer<u32>::from_host(client, std::vector<u32>(100, 5)).value();
+    const Param args[] = {Param::inout(y), Param::value(u32{90}), Param::value(u32{7})};
+    for (int i = 0; i < 3; ++i) CHECK(module.launch(client.default_stream(), "add", for_num_elems(100), args).has_value());
+    std::vector<u32> wanted(100, 26);
+    std::fill(wanted.begin() + 90, wanted.end(), 5);
+    CHECK(y.read().value() == wanted);
+    auto z = Buffer<u64>::zeroed(client, 1).value();
+    const Param by_value[] = {Param::out(z), Param::value(Pair{1, 99})};
+    CHECK(module.launch(client.stream(), "pair", {{1}, {1}}, by_value).has_value());
+    CHECK(z.read().value() == std::vector<u64>{99});
+  }
+}
+
+TEST_CASE("a wrong entry, number or size of arguments, shape or stream is an error before anything runs") {
+  const Client client(make_sim_server());
+  const LoadedModule module = LoadedModule::from_memory(client, module_text(), "made up").value();
+  auto y = Buffer<u32>::from_host(client, std::vector<u32>(10, 5)).value();
+  const Stream stream = client.default_stream();
+  const LaunchConfig config = for_num_elems(10);
+  const std::vector<Param> good{Param::inout(y), Param::value(u32{10}), Param::value(u32{1})};
+  const auto refused = [&](const Result<void>& result, ErrorCode code, const std::string& rule, std::initializer_list<const char*> words) {
+    REQUIRE_FALSE(result.has_value());
+    CAPTURE(result.error().text());
+    CHECK(result.error().code() == code);
+    CHECK(result.error().rule() == rule);
+    for (const char* word : words) CHECK(says(result.error(), word));
+  };
+  refused(module.launch(stream, "sub", config, good), ErrorCode::NotFound, "CUDA_ERROR_NOT_FOUND", {"'sub'", "made up", "check the name"});
+  refused(module.launch(stream, "add", config, std::vector<Param>(good.begin(), good.begin() + 2)), ErrorCode::Validation, "ArgumentCount",
+          {"3", "2"});
+  refused(module.launch(stream, "add", config, std::vector<Param>{Param::inout(y), Param::value(u64{10}), Param::value(u32{1})}),
+          ErrorCode::Validation, "ArgumentSize", {"parameter 1", "4 bytes", "has 8"});
+  refused(module.launch(stream, "add", config, std::vector<Param>{Param::value(u32{1}), Param::value(u32{10}), Param::value(u32{1})}),
+          ErrorCode::Validation, "ArgumentSize", {"parameter 0", "8 bytes", "has 4"});
+  refused(module.launch(stream, "add", {{1}, {0}}, good), ErrorCode::Validation, "ZeroDimension", {"block"});
+  refused(module.launch(stream, "add", {{1}, {1025}}, good), ErrorCode::TooManyResources, "DeviceDimensionExceeded", {"1025", "1024"});
+  refused(module.launch(stream, "add", {{1}, {32}, 300 * 1024}, good), ErrorCode::TooManyResources, "DeviceSharedMemoryExceeded",
+          {"232448"});
+  const Client other(make_sim_server(test::kSimT4));
+  refused(module.launch(other.default_stream(), "add", config, good), ErrorCode::ForeignHandle, "ForeignHandle", {"T4"});
+  auto foreign = Buffer<u32>::from_host(other, std::vector<u32>(10, 5)).value();
+  refused(module.launch(stream, "add", config, std::vector<Param>{Param::inout(foreign), Param::value(u32{10}), Param::value(u32{1})}),
+          ErrorCode::ForeignHandle, "ForeignHandle", {"T4"});
+  CHECK(module.launch(stream, "add", {{0}, {32}}, good).has_value());
+  CHECK(y.read().value() == std::vector<u32>(10, 5));
+  CHECK(module.launch(stream, "add", config, good).has_value());
+  CHECK(y.read().value() == std::vector<u32>(10, 6));
+}
+
+TEST_CASE("what a device or driver is too old for, or what is no program, is said before the driver is asked") {
+  const Client h200(make_sim_server()), t4(make_sim_server(test::kSimT4));
+  const auto why = [](const Client& client, const std::string& image) {
+    const auto module = LoadedModule::from_memory(client, image, "it");
+    return module.has_value() ? std::string("loaded") : module.error().rule() + ": " + module.error().text();
+  };
+  CHECK(why(h200, module_text()) == "loaded");
+  CHECK(why(h200, "// a comment\n" + module_text("7.8", "sm_90")) == "loaded");
+  for (const char* word : {"TargetMismatch", "PTX 7.8 and sm_90", "7.5", "Tesla T4"})
+    CHECK_MESSAGE(why(t4, module_text("7.8", "sm_90")).find(word) != std::string::npos, word);
+  for (const char* word : {"TargetMismatch", "PTX 9.9", "up to 9.0", "update the NVIDIA driver"})
+    CHECK_MESSAGE(why(h200, module_text("9.9", "sm_90")).find(word) != std::string::npos, word);
+  CHECK(why(h200, module_text("8.6", "sm_100")).find("sm_100") != std::string::npos);
+  CHECK(why(h200, module_text("8.0", "sm_80a")).find("that architecture only") != std::string::npos);
+  for (const std::string& image :
+       {std::string(), std::string("hello"), std::string(".version 7.0"), std::string(".version x\n.target sm_80")})
+    CHECK(why(h200, image).find("NotAProgram") == 0);
+  // Damaged PTX: the driver's answer, with the log of its compiler.
+  std::string damaged = module_text();
+  damaged.replace(damaged.find("mad.lo.s32"), 10, "mud.lo.s32");
+  CHECK(why(h200, damaged).find("CUDA_ERROR_INVALID_PTX (218)") != std::string::npos);
+  CHECK(why(h200, damaged).find("mud") != std::string::npos);
+  CHECK(why(Client::open("cpu").value(), module_text()).find("NotOfThisDevice") == 0);
+}
+
+TEST_CASE("an input that is claimed skips the launch of a module too, and its failure lies on what it was to write") {
+  const Client client(make_sim_server());
+  const LoadedModule module = LoadedModule::from_memory(client, module_text()).value();
+  auto x = Buffer<u32>::from_host(client, std::vector<u32>(10, 5)).value();
+  auto& failures = static_cast<rt::LocalServer&>(client.server()).failures();
+  const rt::MemoryRange range = rt::memory_range(x.binding());
+  rt::ExecuteScope::failed_writing(failures, {&range, 1}, Error(ErrorCode::Generic, "made up"));
+  const Param args[] = {Param::inout(x), Param::value(u32{10}), Param::value(u32{1})};
+  const auto skipped = module.launch(client.default_stream(), "add", for_num_elems(10), args);
+  REQUIRE_FALSE(skipped.has_value());
+  CHECK(skipped.error().code() == ErrorCode::Skipped);
+  CHECK(says(skipped.error(), "made up"));
+  CHECK_FALSE(x.read().has_value());
+}
+
+TEST_CASE("work on an adopted stream is in its order, and a stream of another context is refused") {
+  const Client client(make_sim_server());
+  const cuda::DriverEntries& call = sim_driver().call;
+  cuda::CUcontext context = nullptr;
+  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
+  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  cuda::CUstream theirs = nullptr;
+  REQUIRE(call.cuStreamCreate(&theirs, cuda::CU_STREAM_NON_BLOCKING) == cuda::CUDA_SUCCESS);
+  {
+    const Stream adopted = cuda::adopt_stream(client, theirs).value();
+    CHECK(cuda::adopt_stream(client, theirs).value().id() == adopted.id());
+    auto y = Buffer<u32>::from_host(client, std::vector<u32>(100, 5)).value();
+    const LoadedModule module = LoadedModule::from_memory(client, module_text()).value();
+    const Param args[] = {Param::inout(y), Param::value(u32{100}), Param::value(u32{1})};
+    CHECK(module.launch(adopted, "add", for_num_elems(100), args).has_value());
+    // Their own work behind ours on the stream, and ours behind theirs.
+    const cuda::CUdeviceptr address = cuda::device_address(y.binding());
+    CHECK(call.cuMemsetD32Async(address, 50, 100, theirs) == cuda::CUDA_SUCCESS);
+    CHECK(module.launch(adopted, "add", for_num_elems(100), args).has_value());
+    CHECK(adopted.sync().has_value());
+    CHECK(y.read(adopted).value() == std::vector<u32>(100, 51));
+    CHECK(cuda::release_stream(adopted).has_value());
+    CHECK_FALSE(y.write(adopted, std::vector<u32>(100, 1)).has_value());
+    CHECK_FALSE(cuda::release_stream(client.stream()).has_value());
+
+    const Client t4(make_sim_server(test::kSimT4));
+    const auto refused = cuda::adopt_stream(t4, theirs);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().rule() == "ContextMismatch");
+    CHECK_FALSE(cuda::adopt_stream(Client::open("cpu").value(), theirs).has_value());
+  }
+  call.cuStreamDestroy(theirs);
+  call.cuCtxPopCurrent(&context);
+  call.cuDevicePrimaryCtxRelease(test::kSimH200);
+}
+
+TEST_CASE("memory of others is a buffer's memory, kept by its owner, and never twice in part") {
+  const Client client(make_sim_server());
+  const cuda::DriverEntries& call = sim_driver().call;
+  cuda::CUcontext context = nullptr;
+  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
+  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  cuda::CUdeviceptr theirs = 0;
+  REQUIRE(call.cuMemAlloc(&theirs, 4096) == cuda::CUDA_SUCCESS);
+  {
+    std::atomic<bool> gone{false};
+    std::shared_ptr<const void> owner(new int, [&](const int* p) {
+      delete p;
+      gone = true;
+    });
+    Memory memory = cuda::adopt_memory(client, theirs, 4096, std::move(owner)).value();
+    CHECK(cuda::adopt_memory(client, theirs, 4096).value() == memory);
+    CHECK(cuda::adopt_memory(client, theirs + 512, 512).error().rule() == "AliasingArguments");
+    CHECK(cuda::adopt_memory(client, theirs, 8192).error().rule() == "BindingRange");
+    CHECK_FALSE(cuda::adopt_memory(client, 12345, 16).has_value());
+    CHECK_FALSE(cuda::adopt_memory(Client(make_sim_server(test::kSimT4)), theirs, 4096).has_value());
+    std::vector<u32> numbers(1024), back(1024);
+    std::iota(numbers.begin(), numbers.end(), 3);
+    Binding all{memory, {0, 4096}};
+    CHECK(rt::write(client.default_stream(), all, numbers.data()).has_value());
+    CHECK(rt::read(client.default_stream(), all, back.data()).has_value());
+    CHECK(back == numbers);
+    CHECK(cuda::device_address(all) == theirs);
+    CHECK_FALSE(gone);
+    all.memory.reset();
+    memory.reset();
+    CHECK(client.sync().has_value());
+    auto other = rt::allocate(client, 16).value();  // lets go of what is over
+    CHECK(gone);
+  }
+  CHECK(call.cuMemFree(theirs) == cuda::CUDA_SUCCESS);  // still theirs
+  call.cuCtxPopCurrent(&context);
+  call.cuDevicePrimaryCtxRelease(test::kSimH200);
+}
+
+TEST_CASE("the architecture to compile for is the newest that device and driver take, one that the code generator knows") {
+  const std::vector<std::string>& known = code_generator().compiler->ptx_architectures();
+  for (const int version : {12000, 12040, 12080, 12090, 13000, 13010}) {
+    for (const unsigned capability : {75u, 80u, 86u, 87u, 88u, 89u, 90u, 100u, 103u, 110u, 120u, 121u, 130u}) {
+      const std::string target = cuda::best_target(capability, cuda::ptx_of_driver(version));
+      CAPTURE(version);
+      CAPTURE(capability);
+      CAPTURE(target);
+      CHECK(std::find(known.begin(), known.end(), target) != known.end());
+    }
+  }
+  CHECK(cuda::best_target(90, 90) == "sm_90");
+  CHECK(cuda::best_target(121, 87) == "sm_120");
+  CHECK(cuda::best_target(120, 80) == "sm_90");
+  CHECK(cuda::best_target(88, 80) == "sm_87");
+  CHECK(cuda::best_target(70, 90).empty());
+}
+
+TEST_CASE("the parameters of an entry are read from its text") {
+  const auto sizes = [](const std::string& entry) {
+    std::string out;
+    for (const cuda::PtxParam& p : cuda::read_ptx_params(module_text(), entry).value_or(std::vector<cuda::PtxParam>{{999, 1}}))
+      out += std::to_string(p.size) + "/" + std::to_string(p.align) + " ";
+    return out;
+  };
+  CHECK(sizes("add") == "8/8 4/4 4/4 ");
+  CHECK(sizes("pair") == "8/8 16/8 ");
+  CHECK(sizes("none") == "999/1 ");
+}
