@@ -6,22 +6,53 @@
 #include <llvm/CodeGen/TargetPassConfig.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "llvm_guard.h"
 
 namespace kiln::codegen {
 namespace {
 
+// Passes of both targets for which a kernel has nothing: no vector library, no exceptions, no garbage collection, no instrumentation, no
+// stack that an attacker could reach.
+constexpr std::string_view kNothingInKernels[] = {
+    "Type-Based Alias Analysis",
+    "Canonicalize Freeze Instructions in Loops",
+    "Merge contiguous icmps into a memcmp",
+    "Expand memcmp() to load/stores",
+    "Lower Garbage Collection Instructions",
+    "Shadow Stack GC Lowering",
+    "Replace intrinsics with calls to vector library",
+    "Partially inline calls to library functions",
+    "Instrument function entry/exit with calls to e.g. mcount() (post inlining)",
+    "ObjC ARC contraction",
+    "Prepare callbr",
+    "Safe Stack instrumentation pass",
+    "Insert stack protectors",
+    "Remove Redundant DEBUG_VALUE analysis",
+    "Fixup Statepoint Caller Saved",
+    "Analyze Machine Code For Garbage Collection",
+    "Insert fentry calls",
+    "Insert XRay ops",
+    "Live DEBUG_VALUE analysis",
+    "Machine Sanitizer Binary Metadata",
+    "Stack Frame Layout Analysis",
+};
+
 // Takes the place of the pass manager that TargetPassConfig fills: LLVM's own switches for leaving passes out are options of the whole
 // process, which belongs to others too.
 class Chosen final : public llvm::legacy::PassManagerBase {
  public:
-  Chosen(llvm::legacy::PassManager& into, std::span<const std::string_view> left_out) : into_(into), left_out_(left_out) {}
+  Chosen(llvm::legacy::PassManager& into, std::span<const std::string_view> left_out)
+      : into_(into), left_out_(std::begin(kNothingInKernels), std::end(kNothingInKernels)) {
+    left_out_.insert(left_out_.end(), left_out.begin(), left_out.end());
+    met_.resize(left_out_.size());
+  }
 
   void add(llvm::Pass* pass) override {
     const auto it = std::find(left_out_.begin(), left_out_.end(), std::string_view(pass->getPassName()));
     if (it == left_out_.end()) return into_.add(pass);
-    met_ |= std::uint64_t{1} << (it - left_out_.begin());
+    met_[static_cast<std::size_t>(it - left_out_.begin())] = true;
     delete pass;
   }
 
@@ -36,8 +67,8 @@ class Chosen final : public llvm::legacy::PassManagerBase {
 
  private:
   llvm::legacy::PassManager& into_;
-  std::span<const std::string_view> left_out_;
-  std::uint64_t met_ = 0;  // bit per name
+  std::vector<std::string_view> left_out_;
+  std::vector<bool> met_;  // per name
 };
 
 }  // namespace

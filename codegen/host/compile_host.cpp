@@ -27,6 +27,7 @@ struct Made {
 
 // The first moves constants and addresses of all branches in front of the loop over warps, and the register allocator puts them back one by one: in a
 // kernel of 400 branches that is nearly all of the time and most of the code. The second joins the blocks that split_long_blocks() made.
+// (Loop strength reduction stays: without it a third less time for matmul, but sums over memory run 12 % longer.)
 constexpr std::string_view kLeftOutOfLarge[] = {"Early Machine Loop Invariant Code Motion", "CodeGen Prepare"};
 
 void check_block(const ir::Kernel& k, const CompileOptions& options) {
