@@ -16,7 +16,7 @@ Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunc
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Event{};
   std::size_t number = 0;
   for (const Use& use : launch.uses) {
-    if (auto ok = usable(use.binding, ("buffer " + std::to_string(number++)).c_str(), facts.kernel); !ok.has_value()) return ok.error();
+    if (auto ok = usable(use.binding, "buffer " + std::to_string(number++) + " of " + facts.kernel); !ok.has_value()) return ok.error();
   }
   if (auto error = device_->prepare(launch.program, launch.config)) return *error;
 
