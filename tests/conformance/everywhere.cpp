@@ -2,12 +2,11 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
-#include <sstream>
 
 #include "interp/interp.h"
 #include "kiln/ir/diagnostic.h"
 #include "kiln/ir/text.h"
+#include "support/clients.h"
 
 namespace kiln::test {
 namespace {
@@ -82,7 +81,7 @@ Outcome run_interpreter(const Variant& variant, const LaunchConfig& config, cons
 Outcome run_device(const Client& client, const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, Mode mode,
                    bool off) {
   Outcome out;
-  out.where = client.properties().kind + ", " + mode_name(mode) + (off ? ", off by one element" : "");
+  out.where = client.properties().kind + " " + client.properties().arch + ", " + mode_name(mode) + (off ? ", off by one element" : "");
   const Stream stream = client.default_stream();
   std::vector<LaunchArg> launch_args;
   std::vector<Binding> all;
@@ -142,13 +141,7 @@ Outcome run_device(const Client& client, const Variant& variant, const LaunchCon
 }  // namespace
 
 const std::vector<Client>& devices() {
-  static const std::vector<Client> all = [] {
-    const char* wanted = std::getenv("KILN_TEST_DEVICES");
-    std::vector<Client> list;
-    std::istringstream names(wanted != nullptr ? wanted : "cpu");
-    for (std::string name; std::getline(names, name, ',');) list.push_back(Client::open(name).value());
-    return list;
-  }();
+  static const std::vector<Client> all = clients();
   return all;
 }
 

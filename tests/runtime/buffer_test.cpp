@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/each_client.h"
+
 using namespace kiln;
 
 namespace {
@@ -73,7 +75,7 @@ TEST_CASE("views and slices are the same memory, and keep it alive") {
 }
 
 TEST_CASE("zeroed buffers read as zero, of any rank; extents take any host integer") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   const auto b = Buffer<f64, 3>::zeroed(client, 2, 3u, std::int64_t{4}).value();
   CHECK(b.size() == 24);
   CHECK(b.read().value() == std::vector<f64>(24, 0.0));
@@ -81,7 +83,7 @@ TEST_CASE("zeroed buffers read as zero, of any rank; extents take any host integ
 }
 
 TEST_CASE("empty buffers have no memory; reading and writing them does nothing") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   Buffer<f32> none(std::vector<f32>{});
   CHECK(none.size() == 0);
   CHECK(none.binding().memory == nullptr);
@@ -94,7 +96,7 @@ TEST_CASE("empty buffers have no memory; reading and writing them does nothing")
 }
 
 TEST_CASE("what cannot be a buffer is an error with the numbers, and the next one works") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   const auto code = [](const auto& result) { return result.has_value() ? std::string("none") : std::string(name(result.error().code())); };
   CHECK(code(Buffer<f32>::zeroed(client, -1)) == "Validation");
   CHECK(code(Buffer<f32, 2>::zeroed(client, std::uint64_t{1} << 32, std::uint64_t{1} << 32)) == "BufferTooBig");
@@ -120,7 +122,7 @@ TEST_CASE("what cannot be a buffer is an error with the numbers, and the next on
 }
 
 TEST_CASE("untyped copies and fills refuse ranges that do not fit, do not match or overlap") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   const Stream stream = client.stream();
   const Memory a = rt::allocate(client, 100).value(), b = rt::allocate(client, 100).value();
   const auto rule = [](const Result<void>& r) { return r.has_value() ? std::string("none") : r.error().rule(); };
@@ -153,7 +155,7 @@ TEST_CASE("a range that ends before it begins is refused wherever bytes are name
 }
 
 TEST_CASE("large buffers are moved whole, by several threads at a time") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   const Stream stream = client.stream();
   std::vector<u32> host((5u << 20) / 4 + 3);
   for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<u32>(i * 2654435761u);
@@ -166,7 +168,7 @@ TEST_CASE("large buffers are moved whole, by several threads at a time") {
 }
 
 TEST_CASE("a buffer, a stream and a client that were moved from can still be used") {
-  Client client = Client::open("cpu").value();
+  Client client = test::each_client();
   Stream stream = client.stream();
   Buffer<u32> a = Buffer<u32>::from_host(client, {1, 2, 3}).value();
   Buffer<u32> b = std::move(a);

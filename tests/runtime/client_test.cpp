@@ -14,6 +14,7 @@
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/compiler.h"
 #include "support/devices.h"
+#include "support/each_client.h"
 
 using namespace kiln;
 using namespace kiln::test;
@@ -165,7 +166,7 @@ TEST_CASE("a checked kernel that writes too far is found, with the place, and it
 }
 
 TEST_CASE("eight threads launch compiled kernels at the same time") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   const Variant variant(saxpy());
   std::vector<std::thread> threads;
   for (u32 t = 0; t < 8; ++t) {
@@ -185,7 +186,7 @@ TEST_CASE("eight threads launch compiled kernels at the same time") {
 }
 
 TEST_CASE("what was queued on the output of a compiled kernel that wrote too far reports it, and bytes the host wrote afterwards are good") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   const Stream stream = client.stream();
   const Variant bad(unguarded());
   for (const bool fused : {false, true}) {  // the fault may be known or unknown when the next launches are enqueued
@@ -213,7 +214,7 @@ TEST_CASE("what was queued on the output of a compiled kernel that wrote too far
 }
 
 TEST_CASE("a requirement that does not hold is refused with both sides, before anything runs") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   const Variant variant(saxpy());
   Buffer<f32> x = Buffer<f32>::from_host(client, std::vector<f32>(10, 1)).value();
   Buffer<f32> y = Buffer<f32>::from_host(client, std::vector<f32>(11, 2)).value();
@@ -228,7 +229,7 @@ TEST_CASE("a requirement that does not hold is refused with both sides, before a
 }
 
 TEST_CASE("a refused launch leaves an InOut as it was and an Out unreadable until a launch writes it") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   const Stream stream = client.default_stream();
   const Variant variant(ir::parse_kernel("kir 1\nkernel \"fill\" {\nbuffer x : u32[*] in\nbuffer o : u32[*] out\nbuffer io : u32[*] inout\nbody {\n"
                                          "%i = global_id.x\n%n = size o\n%nx = size x\n%ok = ge %nx, %n\nrequire %ok, \"sizes\"\n%in = lt %i, %n\n"
@@ -265,7 +266,7 @@ TEST_CASE("a refused launch leaves an InOut as it was and an Out unreadable unti
 }
 
 TEST_CASE("in_place allows the same bytes and refuses shifted ones") {
-  const Client client = Client::open("cpu").value();
+  const Client client = test::each_client();
   const Stream stream = client.default_stream();
   const Variant variant(ir::parse_kernel("kir 1\nkernel \"inc\" {\nbuffer y : u32[*] out\nbuffer x : u32[*] in\nin_place y, x\nbody {\n"
                                          "%i = global_id.x\n%n = size y\n%in = lt %i, %n\nif %in {\n%v = load x[%i]\n%one = const 1 : u32\n%w = add %v, %one\nstore y[%i], %w\n}\n}\n}\n"));

@@ -59,7 +59,7 @@ Arg value(T v) {
 }
 
 struct DeviceOutcome {
-  std::string device;                             // "interpreter", "cpu x86-64-v4"
+  std::string device;                             // "interpreter", "cpu x86-64-v4", "cuda sim h200", "cuda"
   std::vector<std::vector<std::uint8_t>> memory;  // per argument; empty for scalars and for same_as
   std::optional<BoundsFault> fault;               // an access out of range, found by a checked kernel
   std::optional<Error> error;                     // any other failure: nothing ran, memory is empty

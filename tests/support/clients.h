@@ -1,0 +1,17 @@
+// The devices that tests run on, as clients.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "kiln/runtime/client.h"
+
+namespace kiln::test {
+
+// Whether ./dev test was asked for that kind of device: cpu, sim or cuda (KILN_TEST_DEVICES; without it cpu and sim).
+bool asked_for(const std::string& kind);
+
+// One of the CPU, two of the simulated driver (H200 and T4), one of a real driver's first GPU, as far as asked for. Throws kiln::Exception
+// when one cannot be opened.
+std::vector<Client> clients();
+
+}  // namespace kiln::test
