@@ -1,12 +1,11 @@
 // kiln doctor: what works here and, for the rest, why not. Works on a bare machine.
-#include <dlfcn.h>
-
 #include <cstdio>
 #include <cstdlib>
 
 #include "command.h"
 #include "compile.h"
 #include "kiln/runtime/client.h"
+#include "kiln/runtime/cuda.h"
 #include "names.h"
 
 namespace kiln::cli {
@@ -38,14 +37,8 @@ Check check_cpu() {
 }
 
 Check check_driver() {
-  const char* named = std::getenv("KILN_CUDA_LIBRARY");
-  const std::string library = named != nullptr && *named != 0 ? named : "libcuda.so.1";
-  if (void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    dlclose(handle);
-    return {"CUDA driver", "ok", library};
-  }
-  const char* why = dlerror();
-  return {"CUDA driver", "missing", library + " not found (" + (why != nullptr ? why : "unknown reason") + ")"};
+  const cuda::DriverReport driver = cuda::driver_report();
+  return {"CUDA driver", driver.ok ? "ok" : "missing", driver.ok ? driver.sentence : driver.state + ": " + driver.sentence};
 }
 
 Check check_cuda() {

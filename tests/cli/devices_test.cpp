@@ -63,3 +63,29 @@ TEST_CASE("what needs no compiler works without one, and what needs one says whi
   CHECK(result.err.find("/nonexistent/libkiln_codegen.so") != std::string::npos);
   CHECK(files_in(folder.file("out")).empty());
 }
+
+TEST_CASE("devices and doctor say the state of the CUDA driver, with the file tried") {
+  struct Row {
+    std::string library, state, word;
+  };
+  const std::string folder = KILN_BINARY_DIR "/lib/fakecuda/libcuda_";
+  const Row rows[] = {{"/nonexistent/libcuda.so.1", "no library", "/nonexistent/libcuda.so.1"},
+                      {folder + "stub.so", "stub", "34"},
+                      {folder + "old.so", "too old", "11.8"},
+                      {folder + "incomplete.so", "symbol missing", "cuLaunchKernelEx"},
+                      {folder + "broken.so", "init failed", "803"},
+                      {folder + "hidden.so", "no device", "CUDA_VISIBLE_DEVICES"},
+                      {folder + "null.so", "ok", "13.0"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.library);
+    auto json = json_of(kiln_program({"devices", "--json"}, {"KILN_CUDA_LIBRARY=" + row.library}));
+    CHECK(json["cuda_driver"]["state"] == row.state);
+    CHECK(json["cuda_driver"]["file"] == row.library);
+    CHECK(json["devices"][0]["device"] == "cpu");
+    CHECK(json["devices"][1]["usable"] == (row.state == "ok"));
+    const auto doctor = kiln_program({"doctor"}, {"KILN_CUDA_LIBRARY=" + row.library});
+    CHECK(doctor.status == 0);
+    CHECK(doctor.out.find(row.library) != std::string::npos);
+    CHECK(doctor.out.find(row.word) != std::string::npos);
+  }
+}
