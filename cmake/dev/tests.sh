@@ -1,7 +1,7 @@
 # Part of ./dev: running the doctest programs and the other ctest entries, and counting. Sourced.
 
 known_devices="cpu sim cuda"
-default_devices="cpu,sim"
+default_devices="cpu"
 
 # run_program LOG PROGRAM ARG...: output and exit status into LOG and LOG.rc. A hang ends after KILN_TEST_TIMEOUT seconds.
 run_program() {

@@ -7,7 +7,7 @@
 
 namespace kiln::test {
 
-// Whether ./dev test was asked for that kind of device: cpu, sim or cuda (KILN_TEST_DEVICES; without it cpu and sim).
+// Whether ./dev test was asked for that kind of device: cpu, sim or cuda (KILN_TEST_DEVICES; without it cpu).
 bool asked_for(const std::string& kind);
 
 // One of the CPU, two of the simulated driver (H200 and T4), one of a real driver's first GPU, as far as asked for. Throws kiln::Exception
