@@ -16,8 +16,9 @@ using llvm::BasicBlock;
 using llvm::Instruction;
 
 // Register allocation splits and spills a value that lives through many blocks again and again and looks at all of its uses each time;
-// passes that work on one block do the same inside it. The samples have at most 43 blocks and 430 instructions.
-constexpr std::size_t kManyBlocks = 64, kManyInstructions = 4096, kLongBlock = 512;
+// passes that work on one block do the same inside it.
+constexpr std::size_t kLongLife = 64;  // blocks
+constexpr std::size_t kManyInstructions = 4096, kLongBlock = 512;
 
 // Where `use` needs the value: a phi needs it at the end of the block that it comes from.
 BasicBlock* needed_in(const llvm::Use& use) {
@@ -29,17 +30,17 @@ BasicBlock* needed_in(const llvm::Use& use) {
 bool lives_long(const Instruction& value) {
   const BasicBlock* const home = value.getParent();
   llvm::SmallPtrSet<const BasicBlock*, 32> seen;
-  llvm::SmallVector<const BasicBlock*, kManyBlocks> work;
+  llvm::SmallVector<const BasicBlock*, kLongLife> work;
   for (const llvm::Use& use : value.uses()) {
     const BasicBlock* const b = needed_in(use);
     if (b != home && seen.insert(b).second) work.push_back(b);
-    if (seen.size() > kManyBlocks) return true;
+    if (seen.size() > kLongLife) return true;
   }
   while (!work.empty()) {
     for (const BasicBlock* const before : llvm::predecessors(work.pop_back_val())) {
       if (before != home && seen.insert(before).second) work.push_back(before);
     }
-    if (seen.size() > kManyBlocks) return true;
+    if (seen.size() > kLongLife) return true;
   }
   return false;
 }
@@ -91,9 +92,9 @@ void keep_in_memory(Instruction& value) {
 
 }  // namespace
 
-bool is_large(const llvm::Module& module) {
+bool is_large(const llvm::Module& module, std::size_t many_blocks) {
   for (const llvm::Function& f : module) {
-    if (f.size() > kManyBlocks || (!f.isDeclaration() && f.getInstructionCount() > kManyInstructions)) return true;
+    if (f.size() > many_blocks || (!f.isDeclaration() && f.getInstructionCount() > kManyInstructions)) return true;
   }
   return false;
 }

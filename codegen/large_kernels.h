@@ -1,5 +1,6 @@
 // Kernels of thousands of operations: what keeps the time of LLVM's code generation near linear in their size.
 #pragma once
+#include <cstddef>
 
 namespace llvm {
 class Function;
@@ -8,9 +9,9 @@ class Module;
 
 namespace kiln::codegen {
 
-// Whether some function has more blocks or instructions than LLVM's code generation takes without care. Kernels of usual size are far
-// below, and what is made for them does not depend on anything here.
-bool is_large(const llvm::Module& module);
+// Whether some function has more than `many_blocks` or thousands of instructions, more than the code generation of that target takes
+// without care.
+bool is_large(const llvm::Module& module, std::size_t many_blocks);
 
 // Cuts blocks of thousands of instructions into shorter ones. To be run behind all passes that would join them again.
 void split_long_blocks(llvm::Function& f);

@@ -59,8 +59,7 @@ class Chosen final : public llvm::legacy::PassManagerBase {
   void check() const {
 #ifndef NDEBUG
     for (std::size_t i = 0; i < left_out_.size(); ++i) {
-      if ((met_ >> i & 1) == 0)
-        throw CompileError("this LLVM's code generation has no pass '" + std::string(left_out_[i]) + "' to leave out", false);
+      if (!met_[i]) throw CompileError("this LLVM's code generation has no pass '" + std::string(left_out_[i]) + "' to leave out", false);
     }
 #endif
   }

@@ -25,7 +25,10 @@ struct Made {
   bool large = false;
 };
 
-// The first moves constants and addresses of all branches in front of the loop over warps, and the register allocator puts them back one by one: in a
+// The samples have at most 43, and what is made of them does not depend on what follows.
+constexpr std::size_t kManyBlocks = 64;
+
+// Left out of large kernels. The first moves constants and addresses of all branches in front of the loop over warps, and the register allocator puts them back one by one: in a
 // kernel of 400 branches that is nearly all of the time and most of the code. The second joins the blocks that split_long_blocks() made.
 // (Loop strength reduction stays: without it a third less time for matmul, but sums over memory run 12 % longer.)
 constexpr std::string_view kLeftOutOfLarge[] = {"Early Machine Loop Invariant Code Motion", "CodeGen Prepare"};
@@ -79,7 +82,7 @@ Made make(llvm::LLVMContext& context, const ir::Prepared& prepared, const Compil
   llvm::ModulePassManager passes;
   if (llvm::Error e = builder.parsePassPipeline(passes, kPipeline)) throw CompileError("this LLVM does not know our pass pipeline: " + llvm::toString(std::move(e)), false);
   passes.run(*made.module, modules);
-  made.large = is_large(*made.module);
+  made.large = is_large(*made.module, kManyBlocks);
   if (made.large) {
     for (llvm::Function& f : *made.module) {
       split_long_blocks(f);

@@ -100,12 +100,14 @@ constexpr std::string_view kLeftOut[] = {
     "NVPTX IR Peephole",
 };
 
-// Each change that it makes to the control flow has it begin the function again.
+// Each change that it makes to the control flow has it begin the function again: below so many blocks that is no matter, and it saves
+// instructions.
+constexpr std::size_t kManyBlocks = 512;
 constexpr std::string_view kLeftOutOfLarge = "CodeGen Prepare";
 
 std::string assemble(llvm::Module& module, llvm::TargetMachine& machine) {
   std::vector<std::string_view> left_out(std::begin(kLeftOut), std::end(kLeftOut));
-  if (is_large(module)) {
+  if (is_large(module, kManyBlocks)) {
     left_out.push_back(kLeftOutOfLarge);
     for (llvm::Function& f : module) split_long_blocks(f);
   }

@@ -96,13 +96,13 @@ TEST_CASE("in a large kernel no value is live through the branches in a register
 
 TEST_CASE("the PTX of a kernel of many branches keeps local addresses local and assembles") {
   std::string text = "options checked=false\n" + kBuffers + "local l : u32[16]\nbody {\n%mask = const 15 : u32\n%i = thread_id.x\n";
-  for (int s = 0; s < 40; ++s) {
+  for (int s = 0; s < 400; ++s) {
     const std::string n = std::to_string(s);
     text += "%v" + n + " = load x[%i]\n%c" + n + " = const " + n + " : u32\n%w" + n + " = add %v" + n + ", %c" + n + "\n%k" + n +
             " = and %w" + n + ", %mask\n%odd" + n + " = gt %k" + n + ", %c" + n + "\nif %odd" + n + " {\nstore l[%k" + n + "], %w" + n +
             "\n%r" + n + " = load l[%c" + n + "]\nstore y[%w" + n + "], %r" + n + "\n}\n";
   }
-  for (int s = 15; s < 40; ++s) {  // indices of an array of 16
+  for (int s = 15; s < 400; ++s) {  // indices of an array of 16
     const std::string from = "%r" + std::to_string(s) + " = load l[%c" + std::to_string(s) + "]",
                       to = "%r" + std::to_string(s) + " = load l[%k" + std::to_string(s) + "]";
     text.replace(text.find(from), from.size(), to);
