@@ -3,9 +3,11 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "interp/interp.h"
+#include "conformance/everywhere_ptx.h"
+#include "cpu/cpu_device.h"
 #include "kiln/ir/diagnostic.h"
 #include "kiln/ir/text.h"
+#include "src/local_server.h"
 #include "support/clients.h"
 
 namespace kiln::test {
@@ -38,43 +40,8 @@ Outcome run_interpreter(const Variant& variant, const LaunchConfig& config, cons
     out.error = prepared.error();
     return out;
   }
-  std::vector<std::vector<std::uint8_t>> memory;
-  memory.reserve(args.size());
-  interp::Launch launch;
-  for (int axis = 0; axis < 3; ++axis) {
-    launch.grid[axis] = config.grid[axis];
-    launch.block[axis] = config.block[axis];
-  }
-  launch.dynamic_shared_bytes = config.shared_bytes;
-  for (const Arg& arg : args) {
-    memory.push_back(arg.bytes);
-    interp::Arg a;
-    a.is_buffer = arg.is_buffer;
-    a.bits = arg.bits;
-    a.extents = arg.extents;
-    a.strides = arg.strides;
-    a.bytes = arg.is_buffer ? &memory[arg.shares.value_or(memory.size() - 1)] : nullptr;
-    a.byte_offset = arg.first * ir::byte_size(arg.type);
-    launch.args.push_back(std::move(a));
-  }
-  const interp::Outcome run = interp::run(**prepared, launch);
-  for (const std::string& misuse : run.misuse) FAIL_CHECK(out.where << ": " << misuse);
-  if (run.fault) {
-    const ir::FaultSite& site = (*prepared)->sites[run.fault->site];
-    BoundsFault f{site.memory,
-                  site.operation,
-                  site.place,
-                  run.fault->dimension,
-                  site.signed_index[run.fault->dimension],
-                  run.fault->index,
-                  run.fault->extent,
-                  {},
-                  {}};
-    for (int axis = 0; axis < 3; ++axis) f.thread[axis] = run.fault->thread[axis], f.block[axis] = run.fault->block[axis];
-    out.fault = f;
-    return out;  // as on a device, whose outputs are claimed
-  }
-  for (std::size_t i = 0; i < args.size(); ++i) out.bytes.push_back(memory[args[i].shares.value_or(i)]);
+  CopiedLaunch copied(config, args, false);
+  copied.finish(interp::run(**prepared, copied.launch()), **prepared, out);
   return out;
 }
 
@@ -141,7 +108,12 @@ Outcome run_device(const Client& client, const Variant& variant, const LaunchCon
 }  // namespace
 
 const std::vector<Client>& devices() {
-  static const std::vector<Client> all = clients();
+  static const std::vector<Client> all = [] {
+    std::vector<Client> list = clients();
+    // The same processor with fewer of its instructions, too: what has a vector instruction on one level is made of others on the next.
+    if (asked_for("cpu")) list.emplace_back(rt::make_server(rt::make_cpu_device({.workers = 3, .arch = "x86-64"}).value()));
+    return list;
+  }();
   return all;
 }
 
@@ -164,7 +136,14 @@ std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& 
   for (const Mode mode : {Mode::Checked, Mode::Unchecked}) {
     if (!(mode == Mode::Checked ? ways.checked : ways.unchecked)) continue;
     if (ways.interpreter) outcomes.push_back(run_interpreter(variant, config, args, mode));
-    for (const Client& client : devices()) outcomes.push_back(run_device(client, variant, config, args, mode, mode == Mode::Unchecked));
+    const bool off = mode == Mode::Unchecked;
+    for (const Client& client : devices()) {
+      if (!ways.levels && &client != &devices().front() && client.properties().kind == "cpu") continue;
+      outcomes.push_back(run_device(client, variant, config, args, mode, off));
+    }
+    // Threads in their order, and in another one.
+    if (ways.ptx != Ptx::Sm90) outcomes.push_back(run_as_ptx("sm_75", variant, config, args, mode, off, 0));
+    if (ways.ptx != Ptx::Sm75) outcomes.push_back(run_as_ptx("sm_90", variant, config, args, mode, off, 1));
   }
   return outcomes;
 }

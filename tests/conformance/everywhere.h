@@ -1,4 +1,4 @@
-// One launch on the interpreter and on every device there is, checked and unchecked, with its results as bytes.
+// One launch on the interpreter, on every device there is and as executed PTX, checked and unchecked, with its results as bytes.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -89,19 +89,25 @@ std::shared_ptr<const Variant> from_text(const std::string& text);
 
 // What one way of running gave.
 struct Outcome {
-  std::string where;                             // "interpreter, checked", "cpu, unchecked, off by one element"
-  std::optional<Error> error;                    // of the launch, or of the first read that failed
-  std::optional<BoundsFault> fault;              // an access out of range that was reported
+  std::string where;                 // "interpreter, checked", "cpu x86-64, unchecked, off by one element", "PTX for sm_90, checked"
+  std::optional<Error> error;        // of the launch, or of the first read that failed
+  std::optional<BoundsFault> fault;  // an access out of range that was reported
   std::vector<std::vector<std::uint8_t>> bytes;  // per argument; not there after an error
 };
+
+// The architectures whose PTX is executed. Both differ in warp reductions and in min and max; a large table may take one for each part.
+enum class Ptx : std::uint8_t { Both, Sm75, Sm90 };
 
 struct Ways {
   bool checked = true, unchecked = true;
   bool interpreter = true;  // false for what the interpreter has no part in (host rules) or is too slow for
+  Ptx ptx = Ptx::Both;
+  bool levels = true;  // false: of several levels of the CPU only the first
 };
 
-// The interpreter, then each device of KILN_TEST_DEVICES (default: cpu): checked with every buffer aligned, unchecked with every buffer one
-// element further. What a correct program never does, as the interpreter sees it, fails the test.
+// The interpreter, then each device of KILN_TEST_DEVICES (default: "cpu,cpu x86-64", the processor as it is and its lowest level), then the
+// PTX on the PTX machine: checked with every buffer aligned, unchecked with every buffer one element further. What a correct program never
+// does, as the interpreter sees it, fails the test.
 std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args,
                                     const Ways& ways = {});
 

@@ -257,11 +257,16 @@ TEST_CASE("every ordered comparison with NaN is false and only != is true") {
   check_order<f64>();
 }
 
-TEST_CASE("a block's min and max of values with NaN among them follow min and max") {
-  std::vector<f32> x(45);
-  for (u32 i = 0; i < 45; ++i) x[i] = i % 3 == 0 ? kNan : static_cast<f32>(i) - 20;
-  const auto k = kernel("extremes", [](In<f32> in, Out<f32> out) {
-    Shared<f32> low(2), high(2);
+namespace {
+
+template <class T>
+void check_block_extremes() {
+  CAPTURE(ir::name(ir_type<T>));
+  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+  std::vector<T> x(45);
+  for (u32 i = 0; i < 45; ++i) x[i] = i % 3 == 0 ? nan : static_cast<T>(i) - 20;
+  const auto k = kernel("extremes", [](In<T> in, Out<T> out) {
+    Shared<T> low(2), high(2);
     auto t = thread_id().x;
     auto least = warp::min(in[t]), most = warp::max(in[t]);
     If(t % 32 == 0) {
@@ -272,10 +277,17 @@ TEST_CASE("a block's min and max of values with NaN among them follow min and ma
     out[2 * t] = min(low[0], low[1]);
     out[2 * t + 1] = max(high[0], high[1]);
   });
-  std::vector<f32> wanted;
+  std::vector<T> wanted;
   for (u32 i = 0; i < 45; ++i) wanted.push_back(-19), wanted.push_back(24);
-  check_run(*k, {{1}, {45}}, {buffer(x), filled<f32>(90, 99)}, 1, wanted);
-  check_run(*k, {{1}, {45}}, {filled<f32>(45, kNan), filled<f32>(90, 99)}, 1, std::vector<f32>(90, kNan));
+  check_run(*k, {{1}, {45}}, {buffer(x), filled<T>(90, 99)}, 1, wanted);
+  check_run(*k, {{1}, {45}}, {filled<T>(45, nan), filled<T>(90, 99)}, 1, std::vector<T>(90, nan));
+}
+
+}  // namespace
+
+TEST_CASE("a block's min and max of values with NaN among them follow min and max") {
+  check_block_extremes<f32>();
+  check_block_extremes<f64>();
 }
 
 TEST_CASE("floats become integers by truncation, saturate out of range, and NaN gives 0") {

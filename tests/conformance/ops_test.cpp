@@ -185,6 +185,8 @@ TEST_CASE("every operation gives the same bits on every device with operands fro
   fuzz::Random random(11);
   fuzz::CheckOptions options;
   options.levels = fuzz::host_levels();
+  options.ptx = true;
+  options.assemble = false;
   for (const Table& t : tables()) {
     const bool slow = t.code == Opcode::Rem && ir::is_float(t.result);
     const auto wrong = fuzz::check(loaded(t, slow ? 200 : 500, 96, random), options);
@@ -197,6 +199,8 @@ TEST_CASE("every operation gives the same bits folded and at run time") {
   fuzz::CheckOptions options;
   options.levels = {fuzz::host_levels().back()};
   options.unchecked = false;
+  options.ptx = true;
+  options.assemble = false;
   for (const Table& t : tables()) {
     const Case c = constant(t, ir::is_math_function(t.code) || (t.code == Opcode::Rem && ir::is_float(t.result)) ? 4 : 16, random);
     const auto wrong = fuzz::check(c, options);

@@ -35,7 +35,8 @@ struct CheckOptions {
   std::vector<std::string> levels;        // host levels to run
   bool checked = true, unchecked = true;  // programs to run; a case that may fault has the checked one only
   bool aligned = true;                    // buffers at multiples of 16 bytes and the promise of it, on the first level; then in turn
-  bool ptx = false;                       // also execute the PTX for sm_75 and sm_90 (and assemble it where ptxas is)
+  bool ptx = false;                       // also execute the PTX for sm_75 and sm_90
+  bool assemble = true;                   // and assemble it, where ptxas is
 };
 // The share of work that falls to a seed: levels, modes and alignment in turn, so that each gets the same number of seeds.
 CheckOptions options_in_turn(std::uint64_t seed);

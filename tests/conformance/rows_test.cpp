@@ -1,0 +1,272 @@
+// Rows of the case lists (docs/cases.md) with exactly their inputs and results, where the tests by topic use others.
+#include <utility>
+
+#include "conformance/everywhere.h"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+template <class T>
+std::vector<T> made_of(std::size_t n, auto f) {
+  std::vector<T> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(f(i));
+  return v;
+}
+
+enum class Tag : u32 { Zero, Other };
+struct TagCfg {
+  Tag tag = Tag::Zero;
+};
+KILN_CONFIG(TagCfg, tag)
+
+// Two results of one helper.
+template <class T>
+std::pair<Val<T>, Val<T>> around(const Val<T>& x) {
+  return {x + 1, x - 1};
+}
+
+// One atomic_min and one atomic_max over all of x.
+template <class T>
+void check_fold_of_nothing(T low, T high) {
+  const auto k = kernel("fold_of_nothing", [](In<T> x, InOut<T> least, InOut<T> most) {
+    for (auto i : range(thread_id().x, x.size(), block_dim().x)) {
+      least.atomic_min(0, x[i]);
+      most.atomic_max(0, x[i]);
+    }
+  });
+  const auto outcomes = run_everywhere(*k, {{1}, {128}}, {buffer<T>({}), buffer<T>({low}), buffer<T>({high})});
+  expect<T>(outcomes, 1, {low});
+  expect<T>(outcomes, 2, {high});
+}
+
+}  // namespace
+
+TEST_CASE("one outlier among the lanes of a warp is its maximum, its minimum, and decides its votes") {
+  const auto k = kernel("outlier", [](In<i32> high, In<i32> low, In<i32> ten, Out<i32> most, Out<i32> least, Out<u32> all, Out<u32> any) {
+    auto t = thread_id().x;
+    most[t] = warp::max(high[t]);
+    least[t] = warp::min(low[t]);
+    all[t] = cast<u32>(warp::all(ten[t] < 5));
+    any[t] = cast<u32>(warp::any(ten[t] == 10));
+  });
+  std::vector<i32> high(32), low(32), ten(32);
+  for (i32 t = 0; t < 32; ++t) high[t] = t, low[t] = t, ten[t] = t % 5;
+  high[16] = 999, low[16] = -5, ten[16] = 10;
+  const auto outcomes = run_everywhere(
+      *k, {{1}, {32}},
+      {buffer(high), buffer(low), buffer(ten), filled<i32>(32, 99), filled<i32>(32, 99), filled<u32>(32, 99), filled<u32>(32, 99)});
+  expect(outcomes, 3, std::vector<i32>(32, 999));
+  expect(outcomes, 4, std::vector<i32>(32, -5));
+  expect(outcomes, 5, std::vector<u32>(32, 0));
+  expect(outcomes, 6, std::vector<u32>(32, 1));
+}
+
+TEST_CASE("what stands under a left side that is false has its effect only there") {
+  // left != 0 || effect(): the side channel counts the elements whose left side did not decide.
+  const auto k = kernel("or_effect", [](In<i32> left, InOut<u32> side, Out<i32> out) {
+    auto t = global_id().x;
+    If(t < left.size()) {
+      Var<bool> either = left[t] != 0;
+      If(!either) { either = side.atomic_add(0, 1) < 1000; }
+      out[t] = cast<i32>(either);
+    }
+  });
+  auto outcomes = run_everywhere(*k, {{1}, {33}}, {buffer<i32>({1}), filled<u32>(1, 0), filled<i32>(1, 99)});
+  expect<u32>(outcomes, 1, {0});
+  expect<i32>(outcomes, 2, {1});
+  outcomes = run_everywhere(*k, {{1}, {33}}, {buffer<i32>({1, 0, 3, 0, 0}), filled<u32>(1, 0), filled<i32>(5, 99)});
+  expect<u32>(outcomes, 1, {3});
+  expect<i32>(outcomes, 2, {1, 1, 1, 1, 1});
+}
+
+TEST_CASE("two buffers of different types are added in one of them") {
+  const auto k = kernel("many_types", [](In<f32> a, In<u32> b, Out<f32> out) {
+    auto i = global_id().x;
+    If(i < out.size()) { out[i] = a[i] + cast<f32>(b[i]); }
+  });
+  check_run<f32>(*k, {{1}, {7}}, {buffer<f32>({0, 1}), buffer<u32>({5, 6}), filled<f32>(2, -1)}, 2, {5, 7});
+}
+
+TEST_CASE("eight elements that a host loop unrolls, and a list that a host loop sums") {
+  const auto k = kernel("unrolled", [](In<u32> x, Out<u32> y, Out<u32> listed) {
+    for (u32 i = 0; i < 8; ++i) y[i] = x[i] + 3;
+    const std::vector<Val<u32>> list{x[2], x[4]};
+    listed[0] = list[0] + list[1];
+    listed[1] = list[1];
+  });
+  const auto outcomes =
+      run_everywhere(*k, {{1}, {1}}, {buffer(made_of<u32>(8, [](auto i) { return i; })), filled<u32>(8, 99), filled<u32>(2, 99)});
+  expect<u32>(outcomes, 1, {3, 4, 5, 6, 7, 8, 9, 10});
+  expect<u32>(outcomes, 2, {6, 4});
+}
+
+TEST_CASE("a tag of the config chooses between two kernels") {
+  const auto tagged = [](Tag tag) {
+    return kernel(
+        "tagged", [](const TagCfg& cfg, Out<u32> out) { out[0] = cfg.tag == Tag::Zero ? 0 : 1; }, TagCfg{tag});
+  };
+  check_run<u32>(*tagged(Tag::Zero), {{1}, {1}}, {filled<u32>(1, 99)}, 0, {0});
+  check_run<u32>(*tagged(Tag::Other), {{1}, {1}}, {filled<u32>(1, 99)}, 0, {1});
+}
+
+TEST_CASE("sizes of buffers of rank 4, 3 and 2, and their strides in any order") {
+  const auto sizes = kernel("sizes", [](In<f32, 4> a, In<f32, 3> b, In<f32, 2> c, Out<u64> out) {
+    out[0] = a.size64();
+    out[1] = b.size64();
+    out[2] = c.size64();
+  });
+  check_run<u64>(*sizes, {{1}, {1}},
+                 {buffer(std::vector<f32>(120), {2, 3, 4, 5}), buffer(std::vector<f32>(504), {9, 8, 7}),
+                  buffer(std::vector<f32>(110), {10, 11}), filled<u64>(3, 99)},
+                 3, {120, 504, 110});
+  std::string text =
+      "kir 1\nkernel \"strides\" {\n  buffer a : f32[*, *, *, *] in strided\n  buffer b : f32[*, *, *] in strided\n"
+      "  buffer c : f32[*, *] in strided\n  buffer out : u64[*] out\n  body {\n";
+  int slot = 0;
+  for (const auto& [name, rank] : {std::pair{"a", 4}, {"b", 3}, {"c", 2}}) {
+    for (int d = 0; d < rank; ++d, ++slot) {
+      const std::string n = std::to_string(slot);
+      text += "    %s" + n + " = stride " + name + "." + std::to_string(d) + " : u64\n    %i" + n + " = const " + n +
+              " : u32\n    store out[%i" + n + "], %s" + n + "\n";
+    }
+  }
+  Arg a = buffer(std::vector<f32>(40), {2, 2, 2, 2}), b = buffer(std::vector<f32>(40), {2, 2, 2}), c = buffer(std::vector<f32>(40), {2, 2});
+  a.strides = {1, 2, 3, 4}, b.strides = {4, 5, 6}, c.strides = {3, 2};
+  check_run<u64>(*from_text(text + "  }\n}\n"), {{1}, {1}}, {a, b, c, filled<u64>(9, 99)}, 3, {1, 2, 3, 4, 4, 5, 6, 3, 2});
+}
+
+TEST_CASE("a total that all threads read after a barrier is the length of each one's own loop") {
+  // The sum of i % 3 over 1024 threads is 1023; 0 + 1 + ... + 1022 is 522753.
+  const auto k = kernel("total_as_length", [](Out<u32> total, Out<u32> out) {
+    Shared<u32> sum(1);
+    auto t = thread_id().x;
+    If(t == 0) { sum[0] = 0; }
+    barrier();
+    sum.atomic_add(0, t % 3);
+    barrier();
+    Var<u32> mine = 0;
+    for (auto j : range(sum[0])) { mine += j; }
+    If(t % 256 == 255) { out[t / 256] = mine; }
+    If(t == 0) { total[0] = sum[0]; }
+  });
+  const auto outcomes = run_everywhere(*k, {{1}, {1024}}, {filled<u32>(1, 99), filled<u32>(4, 99)});
+  expect<u32>(outcomes, 0, {1023});
+  expect<u32>(outcomes, 1, {522753, 522753, 522753, 522753});
+}
+
+TEST_CASE("complex sums, and z * z + c of one number") {
+  const auto sum = kernel("complex_sum", [](In<f32, 2> a, In<f32, 2> b, Out<f32, 2> out) {
+    auto i = global_id().x;
+    If(i < out.extent(0)) {
+      out[i, 0] = a[i, 0] + b[i, 0];
+      out[i, 1] = a[i, 1] + b[i, 1];
+    }
+  });
+  check_run<f32>(*sum, {{1}, {7}},
+                 {buffer<f32>({1, 2, 3, 4}, {2, 2}), buffer<f32>({5, 6, 7, 8}, {2, 2}), buffer(std::vector<f32>(4, -1), {2, 2})}, 2,
+                 {6, 8, 10, 12});
+  const auto square = kernel("complex_square", [](In<f32> z, In<f32> c, Out<f32> out) {
+    out[0] = z[0] * z[0] - z[1] * z[1] + c[0];
+    out[1] = 2.0f * z[0] * z[1] + c[1];
+  });
+  check_run<f32>(*square, {{1}, {1}}, {buffer<f32>({0.5f, 0}), buffer<f32>({0.5f, 0}), filled<f32>(2, -1)}, 2, {0.75f, 0});
+}
+
+TEST_CASE("a helper that gives two values, and one that captures a factor") {
+  const auto k = kernel("helpers", [](In<i32> x, Out<i32> both, Out<i32> scaled) {
+    auto i = global_id().x;
+    const auto times = [factor = 3](const Val<i32>& v) { return v * factor; };
+    If(i < x.size()) {
+      const auto [above, below] = around<i32>(x[i]);
+      both[i] = above + below;
+      scaled[i] = times(x[i]);
+    }
+  });
+  const auto outcomes =
+      run_everywhere(*k, {{1}, {33}}, {buffer(made_of<i32>(16, [](auto i) { return i; })), filled<i32>(16, -1), filled<i32>(16, -1)});
+  expect(outcomes, 1, made_of<i32>(16, [](auto i) { return 2 * i; }));
+  expect(outcomes, 2, made_of<i32>(16, [](auto i) { return 3 * i; }));
+}
+
+TEST_CASE("copies: an image of constant size, an overlapping shift, and a mask over bits") {
+  const auto image = kernel("copy_image", [](In<f32, 2> in, Out<f32, 2> out) {
+    auto [c, r, z] = global_id();
+    (void)z;
+    If(r < 16 && c < 8 && r < in.extent(0) && c < in.extent(1)) { out[r, c] = in[r, c]; }
+  });
+  const auto pixels = made_of<f32>(128, [](auto i) { return static_cast<f32>(i) * 0.25f; });
+  check_run(*image, cover({8, 16}, {33, 2}), {buffer(pixels, {16, 8}), buffer(std::vector<f32>(128, -1), {16, 8})}, 1, pixels);
+  // Every thread reads before any writes: a shift by one within the same memory.
+  const auto shift = kernel("shift", [](InOut<u32> x, In<u32> mask) {
+    auto t = thread_id().x;
+    Var<u32> v = 0;
+    If(t + 1 < x.size()) { v = x[t]; }
+    barrier();
+    If(t + 1 < x.size()) { x[t + 1] = v ^ mask[0]; }
+  });
+  std::vector<u32> wanted(96);
+  for (u32 i = 1; i < 96; ++i) wanted[i] = (i - 1) ^ 0x5a5a5a5au;
+  check_run(*shift, {{1}, {96}}, {buffer(made_of<u32>(96, [](auto i) { return i; })), buffer<u32>({0x5a5a5a5au})}, 0, wanted);
+}
+
+TEST_CASE("loops of twelve, of three by six, of four by thirteen, and the sum below ten") {
+  const auto k = kernel("trips", [](Out<u32> out) {
+    auto t = thread_id().x;
+    Var<u32> full = t, nested = t, many = t, part = 0;
+    for (auto i : range(12)) {
+      (void)i;
+      full += 1;
+    }
+    for (auto i : range(3)) {
+      for (auto j : range(6)) {
+        (void)i, (void)j;
+        nested += 1;
+      }
+    }
+    for (u32 i = 0; i < 4; ++i) {
+      for (auto j : range(13)) {
+        (void)j;
+        many += 1;
+      }
+    }
+    for (auto i : range(10)) { part += i; }
+    out[4 * t] = full;
+    out[4 * t + 1] = nested;
+    out[4 * t + 2] = many;
+    out[4 * t + 3] = part;
+  });
+  std::vector<u32> wanted;
+  for (u32 t = 0; t < 32; ++t) {
+    for (u32 v : {t + 12, t + 18, t + 52, 45u}) wanted.push_back(v);
+  }
+  check_run(*k, {{1}, {32}}, {filled<u32>(128, 99)}, 0, wanted);
+}
+
+TEST_CASE("the least and the most of no elements is what was there") {
+  check_fold_of_nothing<i32>(7, -7);
+  check_fold_of_nothing<f32>(std::numeric_limits<f32>::infinity(), -std::numeric_limits<f32>::infinity());
+}
+
+TEST_CASE("one bad index among 1024 is found, and the clean ones are right") {
+  const auto k = made(record(
+      "gather",
+      [](In<u32> at, In<f32> x, Out<f32> out) {
+        auto i = global_id().x;
+        If(i < out.size()) { out[i] = x[at[i]]; }
+      },
+      "(at, x, out)"));
+  auto at = made_of<u32>(1024, [](auto i) { return 1023 - i; });
+  const auto x = made_of<f32>(1024, [](auto i) { return i; });
+  check_run(*k, {{8}, {129}}, {buffer(at), buffer(x), filled<f32>(1024, -1)}, 2, made_of<f32>(1024, [](auto i) { return 1023 - i; }));
+  at[700] = 1024;
+  for (const Outcome& o : run_everywhere(*k, {{8}, {129}}, {buffer(at), buffer(x), filled<f32>(1024, -1)}, {.unchecked = false})) {
+    CAPTURE(o.where);
+    REQUIRE(o.fault);
+    CHECK(o.fault->memory == "x");
+    CHECK(o.fault->index == 1024);
+    CHECK(o.fault->extent == 1024);
+    CHECK(o.fault->block[0] * 129 + o.fault->thread[0] == 700);
+  }
+}
