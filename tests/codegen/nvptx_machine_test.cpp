@@ -39,6 +39,13 @@ TEST_CASE("the PTX machine refuses accesses that are out, misaligned or of no bu
   CHECK(has(verdict("mov.b64 %rd4, 64;\nld.global.b32 %r2, [%rd4];"), "no buffer"));
 }
 
+TEST_CASE("the PTX machine keeps the addresses of a space and generic ones apart") {
+  const std::string local = ".local .align 4 .b8 d[16];\nmov.b64 %rd4, d;\ncvta.local.u64 %rd5, %rd4;\ncvta.to.local.u64 %rd6, %rd5;\n";
+  CHECK(verdict(local + "st.local.b32 [%rd6+12], %r1;\nld.local.b32 %r2, [%rd4+12];") == "");
+  CHECK(has(verdict(local + "st.local.b32 [%rd5], %r1;"), "out of range"));
+  CHECK(has(verdict(local + "st.b32 [%rd5], %r1;"), "generic"));
+}
+
 TEST_CASE("the PTX machine refuses warp instructions whose lanes are not together") {
   const std::string half = "setp.lt.u32 %p1, %r1, 16;\n@!%p1 bra $L1;\n";
   CHECK(has(verdict(half + "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\n$L1:\nbar.sync 0;"), "stuck"));

@@ -103,7 +103,8 @@ void check_own(Kind kind, bool shared, const Dim3& block) {
     before[i] = operand_of<T>(i), v[i] = operand_of<T>(i + 500), expected[i] = i % 2 == 0 ? before[i] : operand_of<T>(i + 900);
     after[i] = step(kind, before[i], v[i], expected[i]);
   }
-  const auto outcomes = run_everywhere(*k, {{1}, block}, {buffer(before), buffer(v), buffer(expected), filled<T>(n, T(99))});
+  const auto outcomes = run_everywhere(*k, {{1}, block}, {buffer(before), buffer(v), buffer(expected), filled<T>(n, T(99))},
+                                       {.levels = std::same_as<T, u32> || std::same_as<T, f32>});
   expect(outcomes, 0, after);
   expect(outcomes, 3, before);
 }
@@ -159,7 +160,9 @@ void check_type(const std::vector<Dim3>& shapes) {
       if (kind == Kind::Exchange || kind == Kind::Cas) continue;  // their result depends on the order
       for (u32 i = shared; const Dim3& block : shapes) {
         const bool checked = ++i % 2 == 0;
-        check_contended<T>(kind, shared, block, {.checked = checked, .unchecked = !checked});
+        // A compilation for each way: every second shape is checked, as PTX for the older architecture, and one shape has all levels.
+        check_contended<T>(kind, shared, block,
+                           {.checked = checked, .unchecked = !checked, .ptx = checked ? Ptx::Sm75 : Ptx::Sm90, .levels = block.x == 45});
       }
     }
   }

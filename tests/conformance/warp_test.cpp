@@ -421,10 +421,11 @@ void check_flow(Flow flow, Group group, const Dim3& block, const Ways& ways) {
             {buffer(x), buffer(by), buffer(when), buffer(std::vector<T>(wanted.size(), T(1)), {kPhases * operations, n})}, 3, wanted, ways);
 }
 
-// Every product of flow, group and shape is three compilations and more. One shape has all ways; the others the level of this processor,
-// and the PTX of the architecture that has the instruction (reductions), or has not.
+// Every product of flow, group and shape is three compilations and more. One shape of two types has all ways; the others the level of this
+// processor, and the PTX of the architecture that has the instruction (reductions), or has not.
+template <class T>
 Ways ways_for(Group group, const Dim3& block, Ways ways) {
-  ways.levels = block.x == 45;
+  ways.levels = block.x == 45 && (std::same_as<T, u32> || std::same_as<T, f32>);
   ways.ptx = ways.levels ? Ptx::Both : group == Group::Folds ? Ptx::Sm90 : Ptx::Sm75;
   return ways;
 }
@@ -436,7 +437,7 @@ template <class T>
 void check_all(std::initializer_list<Flow> flows, const std::vector<Dim3>& shapes, const Ways& ways) {
   for (Flow flow : flows) {
     for (Group group : {Group::Moves, Group::Folds}) {
-      for (const Dim3& block : shapes) check_flow<T>(flow, group, block, ways_for(group, block, ways));
+      for (const Dim3& block : shapes) check_flow<T>(flow, group, block, ways_for<T>(group, block, ways));
     }
   }
 }

@@ -127,6 +127,7 @@ void Decoder::instruction(Instruction& i) {
   if (name == "call") return call(i);
   if (name == "mov") return move(i);
   if (name == "ld" || name == "st") return access(i);
+  if (name == "cvta") return convert_address(i);
   if (name == "atom" || name == "red") return atomic(i);
   if (name == "setp") return compare(i);
   if (name == "selp") return select(i);

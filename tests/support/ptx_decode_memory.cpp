@@ -13,6 +13,16 @@ std::string Decoder::space() const {
   fail("a generic address");
 }
 
+// Generic addresses of a space lie in a window of their own, so that one used as an address of the space, or the other way round, is out
+// of range. Global memory is where it is.
+void Decoder::convert_address(Instruction& i) {
+  const std::string from = space();
+  const Bits window = from == "local" ? Bits{1} << 62 : from == "shared" ? Bits{1} << 61 : 0;
+  const bool to_space = s_->has("to");
+  const Kind k{'b', 64};
+  unary(i, k, k, [=](Bits a) { return to_space ? a - window : a + window; });
+}
+
 void Decoder::access(Instruction& i) {
   const Kind k = type();
   const bool load = s_->op[0] == "ld";

@@ -50,8 +50,9 @@ class Decoder {
   void select(Instruction& i);
   void convert(Instruction& i);
 
-  // Loads, stores, atomics.
+  // Loads, stores, atomics, addresses.
   std::string space() const;
+  void convert_address(Instruction& i);
   void access(Instruction& i);
   void atomic(Instruction& i);
 
