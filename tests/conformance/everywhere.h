@@ -105,9 +105,9 @@ struct Ways {
   bool levels = true;  // false: of several levels of the CPU only the first
 };
 
-// The interpreter, then each device of KILN_TEST_DEVICES (default: "cpu,cpu x86-64", the processor as it is and its lowest level), then the
-// PTX on the PTX machine: checked with every buffer aligned, unchecked with every buffer one element further. What a correct program never
-// does, as the interpreter sees it, fails the test.
+// The interpreter, then each device that was asked for (support/clients.h; of the CPU the processor as it is and its lowest level), then
+// the PTX on the PTX machine: checked with every buffer aligned, unchecked with every buffer one element further. What a correct program
+// never does, as the interpreter sees it, fails the test.
 std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args,
                                     const Ways& ways = {});
 
