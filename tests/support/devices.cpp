@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,16 +34,9 @@ Result<Client> cpu_at(const std::string& level) {
   return Client(server);
 }
 
-// The devices of the simulated driver, by the names that tests use.
-struct Sim {
-  const char* name;
-  int ordinal;
-};
-constexpr Sim kSims[] = {{"cuda sim h200", kSimH200}, {"cuda sim t4", kSimT4}};
-
 Result<Client> open(const std::string& device) {
   if (device.starts_with("cpu ")) return cpu_at(device.substr(4));
-  for (const Sim& sim : kSims)
+  for (const SimDevice& sim : kSimDevices)
     if (device == sim.name) return sim_client(sim.ordinal);
   return Client::open(device);
 }
@@ -115,20 +107,6 @@ std::uint64_t view_bytes(const Arg& a) {
 
 }  // namespace
 
-bool asked_for(const std::string& kind) {
-  const char* list = std::getenv("KILN_TEST_DEVICES");
-  return ("," + std::string(list != nullptr && *list != 0 ? list : "cpu") + ",").find("," + kind + ",") != std::string::npos;
-}
-
-std::vector<Client> clients() {
-  std::vector<Client> all;
-  if (asked_for("cpu")) all.push_back(Client::open("cpu").value());
-  if (asked_for("sim"))
-    for (const Sim& sim : kSims) all.push_back(sim_client(sim.ordinal));
-  if (asked_for("cuda")) all.push_back(Client::open("cuda").value());
-  return all;
-}
-
 std::vector<std::string> device_names(bool all_levels) {
   const std::string own = rt::cpu_level(rt::read_cpuid());
   std::vector<std::string> names;
@@ -138,7 +116,7 @@ std::vector<std::string> device_names(bool all_levels) {
   }
   std::reverse(names.begin(), names.end());
   if (asked_for("sim"))
-    for (const Sim& sim : kSims) names.emplace_back(sim.name);
+    for (const SimDevice& sim : kSimDevices) names.emplace_back(sim.name);
   if (asked_for("cuda")) names.emplace_back("cuda");
   return names;
 }

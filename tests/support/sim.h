@@ -14,6 +14,12 @@ std::string sim_library();  // the path, for KILN_CUDA_LIBRARY
 // The simulated driver, opened once in this process, with an H200 (cuda:0), a T4 (1) and a device of tiny limits (2).
 const cuda::Driver& sim_driver();
 inline constexpr int kSimH200 = 0, kSimT4 = 1, kSimTiny = 2;
+// Those that tests of every device run on, by the names that tests use.
+struct SimDevice {
+  const char* name;
+  int ordinal;
+};
+inline constexpr SimDevice kSimDevices[] = {{"cuda sim h200", kSimH200}, {"cuda sim t4", kSimT4}};
 
 // A server of its own on one of them.
 std::shared_ptr<Server> make_sim_server(int ordinal = kSimH200, const rt::CudaOptions& options = {});
