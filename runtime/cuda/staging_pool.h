@@ -34,6 +34,8 @@ class StagingPool {
   static void release(void* pool, std::byte* data) noexcept;
   void settle(std::byte* data, rt::Event event) noexcept;
   Block* find_free(std::uint64_t bytes);
+  std::vector<std::byte*> make_room(std::uint64_t size);
+  Result<rt::Staging> pin(std::uint64_t bytes, std::uint64_t size);
 
   Session& session_;
   Queues& queues_;

@@ -36,7 +36,7 @@ Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunc
   task->fault = nullptr;
   std::copy(launch.params.begin(), launch.params.end(), task->reserve_params(launch.params.size()));
 
-  const std::lock_guard lock(enqueue_);
+  std::unique_lock lock(enqueue_);
   ExecuteScope scope = ExecuteScope::launching(store_, *launch.name, sets, &failure_count_);
   Event at;
   const auto writes = [](const Use& use) { return use.access != ir::Access::In; };
@@ -65,15 +65,19 @@ Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunc
       }
     }
   }
-  log_.append({.kind = LogKind::Launch,
-               .name = launch.name,
-               .stamp = scope.stamp(),
-               .reads = sets.reads,
-               .writes = sets.writes,
-               .covers = sets.covers,
-               .stream = at.queue,
-               .position = at.position,
-               .slot = kNoSlot});
+  const bool noted = 0 != log_.append({.kind = LogKind::Launch,
+                                       .name = launch.name,
+                                       .stamp = scope.stamp(),
+                                       .reads = sets.reads,
+                                       .writes = sets.writes,
+                                       .covers = sets.covers,
+                                       .stream = at.queue,
+                                       .position = at.position,
+                                       .slot = kNoSlot});
+  const bool confirm_now = time_to_confirm();
+  lock.unlock();
+  if (!noted) device_->wait(at);  // as in enqueue()
+  if (confirm_now) confirm();
   return at;
 }
 

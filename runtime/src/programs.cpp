@@ -21,6 +21,9 @@ Error compile_error(ErrorCode code, const std::string& kernel, std::string messa
   return Error(std::move(data));
 }
 
+// The device's room may be there the next time; all other failures are the kernel's own, and stay.
+bool may_change(const Result<const Program*>& outcome) { return !outcome.has_value() && outcome.error().code() == ErrorCode::OutOfMemory; }
+
 }  // namespace
 
 const LaunchPlan& Programs::plan(const Variant& variant, Mode mode) {
@@ -77,6 +80,7 @@ Result<const Program*> Programs::get(const LaunchPlan& plan, const Variant& vari
   std::shared_ptr<const Outcome> outcome = compiled(**prepared, plan, device_.compile_options((*prepared)->kernel, block, aligned16));
   const std::unique_lock lock(mutex_);
   if (const Outcome* known = find()) return *known;
+  if (may_change(*outcome)) return *outcome;
   plans_.at(plan.key_)->entries_.push_back({shape, aligned16, outcome});
   return *outcome;
 }
@@ -103,6 +107,7 @@ std::shared_ptr<const Programs::Outcome> Programs::compiled(const ir::Prepared& 
     lock.lock();
     own->landed = true;
     landed_.notify_all();
+    if (may_change(own->outcome)) flights_.erase(serialised);  // who waits for it has it; the next launch tries again
   } else {
     landed_.wait(lock, [&] { return flight->landed; });
   }

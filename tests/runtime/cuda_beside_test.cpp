@@ -95,6 +95,17 @@ TEST_CASE("an entry of PTX from memory or a file runs with arguments by its para
   }
 }
 
+TEST_CASE("launches of loaded modules are confirmed now and then, so that no log grows when nobody ever waits") {
+  const auto server = make_sim_server();
+  const Client client(server);
+  const LoadedModule module = LoadedModule::from_memory(client, module_text()).value();
+  auto y = Buffer<u32>::from_host(client, std::vector<u32>(10, 0)).value();
+  const Param args[] = {Param::inout(y), Param::value(u32{10}), Param::value(u32{1})};
+  for (int i = 0; i < 5000; ++i) REQUIRE(module.launch(client.default_stream(), "add", for_num_elems(10), args).has_value());
+  CHECK(static_cast<rt::LocalServer&>(*server).unconfirmed() < 1000);  // at most 512 are outstanding
+  y.read().value();
+}
+
 TEST_CASE("a wrong entry, number or size of arguments, shape or stream is an error before anything runs") {
   const Client client(make_sim_server());
   const LoadedModule module = LoadedModule::from_memory(client, module_text(), "made up").value();

@@ -109,6 +109,17 @@ TEST_CASE("a fault of a kernel loses its device: every later operation names it,
   }
 }
 
+TEST_CASE("a program for which the device had no room is loaded at its next launch") {
+  Told told = run(R"({"loads": [{"n": 3, "code": "CUDA_ERROR_OUT_OF_MEMORY"}]})", {"cuda:0"});
+  CAPTURE(told.all);
+  Lines& lines = told.devices["cuda:0"];
+  CHECK(says(lines["launch third"], "CUDA_ERROR_OUT_OF_MEMORY (2)"));
+  CHECK(says(lines["read d"], "CUDA_ERROR_OUT_OF_MEMORY (2)"));
+  CHECK(lines["read c"] == "ok 42");
+  CHECK(lines["relaunch third"] == "ok");
+  CHECK(lines["read d again"] == "ok 71");
+}
+
 TEST_CASE("a program that cannot be loaded fails its launch with the compiler's log, and the device goes on") {
   for (int n = 1; n <= 3; ++n) {
     Told told =

@@ -89,7 +89,7 @@ struct Function {
   // Of what it does itself, for the tables of a launch:
   std::uint32_t memory_ops = 0;
   std::uint32_t shared_granule = 16, any_granule = 16;  // the smallest access that may reach shared memory, any memory
-  bool fences = false, warp_syncs = false, recursive = false;
+  bool fences = false, warp_syncs = false, recursive = false, clusters = false;
   bool decoded = false;
 };
 

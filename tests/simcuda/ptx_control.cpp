@@ -136,6 +136,7 @@ void barrier(Decoder& d) {
   }
   if (!is_bar && d.take("cluster")) {
     d.need(90, 78);
+    d.function().clusters = true;
     const bool wait = d.take("wait"), arrive = d.take("arrive");
     d.take_any({"release", "relaxed", "acquire"});
     d.take("aligned");

@@ -269,6 +269,7 @@ class Loader {
       code.granule = std::min(code.granule, f->shared_granule);
       code.any_granule = std::min(code.any_granule, f->any_granule);
       code.fences = code.fences || f->fences;
+      code.clusters = code.clusters || f->clusters;
       if (f->decl == &root) code.function = f.get();
     }
     std::set<const Function*> active;

@@ -19,7 +19,7 @@ struct EntryCode {
   std::uint64_t local_bytes = 0;  // of a thread, calls included
   std::uint32_t memory_ops = 0;
   unsigned granule = 16, any_granule = 16;  // the smallest access, of shared and of any memory
-  bool fences = false, recursive = false;
+  bool fences = false, recursive = false, clusters = false;
 };
 
 struct LoadedModule {

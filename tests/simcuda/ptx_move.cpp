@@ -211,6 +211,7 @@ void isspacep(Decoder& d) {
 // In a cluster of one the address of another block's shared memory is one's own.
 void mapa(Decoder& d) {
   d.need(90, 78);
+  d.function().clusters = true;
   take_space(d);
   const Type t = d.take_type();
   if (t != Type::U32 && t != Type::U64) return d.bad_type();
@@ -227,6 +228,7 @@ void mapa(Decoder& d) {
 
 void getctarank(Decoder& d) {
   d.need(90, 78);
+  d.function().clusters = true;
   take_space(d);
   const Type t = d.take_type();
   if (t != Type::U32 && t != Type::U64) return d.bad_type();

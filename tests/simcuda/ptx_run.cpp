@@ -157,6 +157,14 @@ RunResult run(const Launch& launch, Memory& memory, const Options& options) {
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   const std::uint64_t threads = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (blocks == 0 || threads == 0) return result;
+  if (code.clusters && launch.cluster != std::array<std::uint32_t, 3>{1, 1, 1}) {
+    // Blocks run one by one here: what the blocks of a cluster do together must not get a wrong answer.
+    Violation v;
+    v.code = cuda::CUDA_ERROR_NOT_SUPPORTED;
+    v.what = "the kernel works across the blocks of a cluster, which the simulated driver does not do";
+    result.violation = std::move(v);
+    return result;
+  }
   ptx::Team team(state, blocks);
   const unsigned wanted = options.workers != 0 ? options.workers : std::max(1u, std::thread::hardware_concurrency());
   const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(wanted, blocks));

@@ -45,6 +45,28 @@ bool clean(const std::string& body, u32 threads = 64, Options options = {}, cons
 
 }  // namespace
 
+TEST_CASE("a kernel that works across the blocks of a cluster is refused where a cluster has several, and runs where it has one") {
+  for (const char* body : {"mapa.u64 %rd2, %rd1, 1;", "getctarank.u64 %r1, %rd1;", "barrier.cluster.arrive; barrier.cluster.wait;"}) {
+    CAPTURE(body);
+    const LoadResult loaded = load_text(kernel(body));
+    REQUIRE(loaded.module != nullptr);
+    const Device<u32> out(std::vector<u32>(64, 0));
+    for (const u32 blocks : {1u, 2u}) {
+      const Arguments arguments = Arguments().add(out.address());
+      Launch l;
+      l.module = loaded.module.get();
+      l.grid = {4, 1, 1};
+      l.block = {32, 1, 1};
+      l.cluster = {blocks, 1, 1};
+      l.params = arguments.data();
+      const RunResult r = run(l, memory(), {});
+      if (r.violation) MESSAGE(r.violation->text());
+      CHECK(r.violation.has_value() == (blocks == 2));
+      if (r.violation) CHECK(r.violation->code == cuda::CUDA_ERROR_NOT_SUPPORTED);
+    }
+  }
+}
+
 TEST_CASE("an access outside of an allocation is an illegal address, with line, source, block and thread") {
   const Violation v = violation("mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 0; @%p0 ret;\nst.global.u32 [%rd1+4], %t;");
   CHECK(v.code == cuda::CUDA_ERROR_ILLEGAL_ADDRESS);
