@@ -12,7 +12,7 @@ constexpr const char* kCapture = "end the capture first, or keep this out of it"
 constexpr ResultRow kRows[] = {
 #define KILN_ROW(code, kind, cause, remedy) {code, kind, #code, cause, remedy},
     // clang-format off
-    KILN_ROW(CUDA_ERROR_INVALID_VALUE, Resources, "a launch dimension of zero or beyond the device's limit, too much shared memory, or another argument out of range", "compare grid, block and shared memory with the limits that `kiln devices` lists (a block has at most 1024 threads)")
+    KILN_ROW(CUDA_ERROR_INVALID_VALUE, Resources, "a launch dimension of zero or beyond the device's limit, a block of another shape than the entry's .reqntid, too much shared memory, or another argument out of range", "compare grid, block and shared memory with the limits that `kiln devices` lists (a block has at most 1024 threads) and with the entry's own bounds")
     KILN_ROW(CUDA_ERROR_OUT_OF_MEMORY, Memory, "the device's memory is used up", "free some buffers, or use smaller ones")
     KILN_ROW(CUDA_ERROR_NOT_INITIALIZED, Request, "the driver was not started", kReport)
     KILN_ROW(CUDA_ERROR_DEINITIALIZED, Poison, "the driver is shutting down because the process ends", "do not use the device from destructors of static objects")

@@ -1,7 +1,9 @@
 // Each fault of the driver at each point of a chain of three kernels over two streams, in a process of its own: what every later operation
 // says, that nothing looks successful, that other devices go on, and that the process ends by itself.
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -214,6 +216,39 @@ TEST_CASE("a driver that does not start, is too old or has no device leaves the 
     }
     expect_good(told.devices["cpu"]);
   }
+}
+
+TEST_CASE("without a driver's library the CPU is left, and what was tried is named") {
+  Told told = run("{}", {"cuda", "cuda:1", "cpu"}, {"KILN_CUDA_LIBRARY=/nowhere/libcuda.so.1"});
+  CAPTURE(told.all);
+  for (const char* device : {"cuda", "cuda:1"}) {
+    CHECK(told.devices[device]["open"].starts_with("NotFound"));
+    for (const char* word : {"no CUDA driver was found", "/nowhere/libcuda.so.1", "install the NVIDIA driver"})
+      CHECK(says(told.devices[device]["open"], word));
+  }
+  expect_good(told.devices["cpu"]);
+}
+
+TEST_CASE("a toolkit's stub on the library path is told from a driver, and hides none that is there under the driver's own name") {
+  test::TempFolder folder;
+  const auto link = [&](const std::string& name, const std::string& to) { std::filesystem::create_symlink(to, folder.file(name)); };
+  const std::vector<std::string> path{"KILN_CUDA_LIBRARY", "LD_LIBRARY_PATH=" + folder.path()};
+  link("libcuda.so", KILN_BINARY_DIR "/lib/fakecuda/libcuda_stub.so");
+  void* const installed = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // of this machine, found before the stub
+  Told alone = run("{}", {"cuda", "cpu"}, path);
+  CAPTURE(alone.all);
+  if (installed == nullptr) {
+    CHECK(alone.devices["cuda"]["open"].starts_with("NotFound"));
+    for (const std::string& word : {std::string("stub library"), folder.file("libcuda.so"), std::string("LD_LIBRARY_PATH")})
+      CHECK(says(alone.devices["cuda"]["open"], word));
+  } else {
+    CHECK_FALSE(says(alone.devices["cuda"]["open"], "stub library"));
+  }
+  expect_good(alone.devices["cpu"]);
+  link("libcuda.so.1", test::sim_library());
+  Told beside = run("{}", {"cuda", "cpu"}, path);
+  CAPTURE(beside.all);
+  for (const char* device : {"cuda", "cpu"}) expect_good(beside.devices[device]);
 }
 
 TEST_CASE("libraries that are no driver leave the CPU, and are named") {
