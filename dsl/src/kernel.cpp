@@ -84,6 +84,17 @@ std::string type_text(const ParamSpec& p) {
   return text + ">";
 }
 
+// Launches, and the variants that are made for them, belong to the host.
+void refuse_in_body(const std::string& kernel) {
+  if (!Recorder::active()) return;
+  Recorder& recorder = Recorder::current(Where::current());
+  std::string message =
+      "kernel '" + kernel + "' is launched inside the body of a kernel; call a C++ function instead, launches belong to the host";
+  // The line before the launch; where there is none yet, the kernel's.
+  if (recorder.last().line() == 0) recorder.fail(std::move(message), recorder.kernel().loc);
+  recorder.fail(std::move(message), recorder.last());
+}
+
 }  // namespace
 
 std::string Definition::kernel_name(const std::string& tag) {
@@ -210,6 +221,7 @@ Result<ir::Kernel> KernelCore::record_bits(const ConfigBits& config) const {
 }
 
 const VariantSlot& KernelCore::slot(const ConfigBits& config) const {
+  refuse_in_body(state_->name);  // recording this very kernel would wait for itself
   const VariantSlot* found = nullptr;
   {
     const std::shared_lock lock(state_->mutex);
@@ -258,14 +270,7 @@ const Variant& KernelCore::refusal(const VariantSlot& slot, Error error) const {
 
 Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config,
                     std::span<const LaunchArg> args, unsigned unfit) {
-  if (Recorder::active()) {
-    Recorder& recorder = Recorder::current(Where::current());
-    std::string message = "kernel '" + target.kernel->name() +
-                          "' is launched inside the body of a kernel; call a C++ function instead, launches belong to the host";
-    // The line before the launch; where there is none yet, the kernel's.
-    if (recorder.last().line() == 0) recorder.fail(std::move(message), recorder.kernel().loc);
-    recorder.fail(std::move(message), recorder.last());
-  }
+  refuse_in_body(target.kernel->name());
   try {
     LaunchRequest request{.variant = &variant_of(*target.variant), .config = config, .args = args, .mode = target.mode};
     if (unfit != 0) {

@@ -140,6 +140,32 @@ TEST_CASE("a launch as the first thing of a body is at the kernel's line") {
   CHECK(kernel.error().data().place.ends_with("launch_test.cpp:" + std::to_string(line)));
 }
 
+static Buffer<u32>& any_buffer() {
+  static auto y = on_cpu<u32>({0});
+  return y;
+}
+void launch_itself();
+void variant_of_itself();
+KILN_KERNEL(recursive, (Out<u32> a)) {
+  a[0] = 1;
+  launch_itself();
+}
+KILN_KERNEL(curious, (Out<u32> a)) {
+  a[0] = 1;
+  variant_of_itself();
+}
+void launch_itself() { recursive({{1}, {1}}, any_buffer()); }
+void variant_of_itself() { (void)curious.variant(""); }
+
+TEST_CASE("a kernel that launches itself, or asks for its own variant, is a recording error and does not wait for itself") {
+  const auto launched = recursive({{1}, {1}}, any_buffer());
+  REQUIRE(!launched.has_value());
+  HAS(launched.error().text(), "'recursive' is launched inside the body of a kernel");
+  const auto asked = curious({{1}, {1}}, any_buffer());
+  REQUIRE(!asked.has_value());
+  HAS(asked.error().text(), "'curious' is launched inside the body of a kernel");
+}
+
 TEST_CASE("a refused launch names the kernel and where it is defined") {
   constexpr unsigned line = __LINE__ + 1;
   const auto kernel = local_kernel("refused", [](Out<u32> a) { a[0] = 1; }, "(a)");
