@@ -104,10 +104,11 @@ void fill_file(const Reader& reader, Argument& a, const std::string& path) {
   const bool has_extents = !a.extents.empty();
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
-  if (!has_extents && (std::filesystem::is_character_file(status) || std::filesystem::is_block_file(status)))
+  const bool device = std::filesystem::is_character_file(status) || std::filesystem::is_block_file(status);
+  if (!has_extents && device)
     reader.refuse("a device has no number of bytes; give extents, for example in:" + std::string(ir::name(a.type)) + ":1024:@" + path);
   const std::uint64_t most = has_extents ? count(reader, a) * byte_size(a.type) : kMostBytes;
-  const std::string bytes = read_start(path, most + 1);
+  const std::string bytes = read_start(path, device ? most : most + 1);  // a device has no end that could be too late
   if (bytes.size() > most) {
     const std::uintmax_t size = std::filesystem::is_regular_file(status) ? std::filesystem::file_size(path, ignored) : 0;
     reader.refuse("the file has " + (size > most ? std::to_string(size) : "more than " + std::to_string(most)) + " bytes, " +

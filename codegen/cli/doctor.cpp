@@ -57,6 +57,11 @@ Check check_environment() {
   std::string text;
   for (const char* name : {"KILN_DEVICE", "KILN_CUDA_LIBRARY", "KILN_CODEGEN", "KILN_ENV", "KILN_LOG"})
     if (const char* value = std::getenv(name)) text += (text.empty() ? "" : ", ") + std::string(name) + "=" + value;
+  // What programs that name no device get.
+  if (const char* named = std::getenv("KILN_DEVICE"); named != nullptr && *named != 0) {
+    if (const Result<Client> client = Client::open(named); !client)
+      return {"environment", "broken", text + "; KILN_DEVICE: " + client.error().data().message};
+  }
   return {"environment", "ok", text.empty() ? "no KILN_ variable is set" : text};
 }
 

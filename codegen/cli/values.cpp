@@ -4,12 +4,13 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+
+#include "kiln/ir/decimal.h"
 
 namespace kiln::cli {
 namespace {
@@ -38,8 +39,8 @@ std::uint64_t parse_integer(ir::Type type, std::string_view text) {
 
 template <class F>
 F c_value(const std::string& text) {
-  if constexpr (std::is_same_v<F, float>) return std::strtof(text.c_str(), nullptr);
-  else return std::strtod(text.c_str(), nullptr);
+  if constexpr (std::is_same_v<F, float>) return ir::to_f32(text);
+  else return ir::to_f64(text);
 }
 
 template <class F, class Bits>

@@ -4,10 +4,10 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <type_traits>
 
+#include "kiln/ir/decimal.h"
 #include "kiln/ir/text.h"
 #include "text_names.h"
 
@@ -40,8 +40,8 @@ bool read_float(std::string_view s, T& v) {
   if (r.ec != std::errc::result_out_of_range) return r.ec == std::errc{};
   // Too large, which is refused, or too small, which rounds.
   const std::string text(s);
-  if constexpr (std::is_same_v<T, float>) v = std::strtof(text.c_str(), nullptr);
-  else v = std::strtod(text.c_str(), nullptr);
+  if constexpr (std::is_same_v<T, float>) v = to_f32(text);
+  else v = to_f64(text);
   return !std::isinf(v);
 }
 

@@ -1,7 +1,7 @@
 #include "src/requirements.h"
 
 #include <bit>
-#include <cstdio>
+#include <charconv>
 #include <map>
 
 #include "kiln/ir/eval.h"
@@ -17,8 +17,7 @@ std::string text(ir::Type type, std::uint64_t bits) {
   char buffer[40];
   const double v =
       type == ir::Type::F32 ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))) : std::bit_cast<double>(bits);
-  std::snprintf(buffer, sizeof buffer, "%.9g", v);
-  return buffer;
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::general, 9).ptr};
 }
 
 const char* relation_sign(ir::Opcode code) {

@@ -64,6 +64,20 @@ TEST_CASE("what needs no compiler works without one, and what needs one says whi
   CHECK(files_in(folder.file("out")).empty());
 }
 
+TEST_CASE("doctor says that a device named in the environment cannot be used, and ends with 1, as every program that names none would") {
+  for (const std::string device : {"abacus", "cuda:9", "\n"}) {
+    CAPTURE(device);
+    const std::vector<std::string> environment = {"KILN_DEVICE=" + device, "KILN_CUDA_LIBRARY=/nonexistent/libcuda.so.1"};
+    const auto result = kiln_program({"doctor"}, environment);
+    CHECK(result.status == 1);
+    CHECK(result.out.find("broken   environment") != std::string::npos);
+    CHECK(result.out.find("KILN_DEVICE: ") != std::string::npos);
+    CHECK(kiln_program({"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]", "--arg", "inout:f32:[1]", "--arg", "f32:1"},
+                       environment)
+              .status == 1);
+  }
+}
+
 TEST_CASE("devices and doctor say the state of the CUDA driver, with the file tried") {
   struct Row {
     std::string library, state, word;

@@ -65,6 +65,13 @@ TEST_CASE("contents come from lists, files and iota, with one or more extents") 
   }
 }
 
+TEST_CASE("a device fills a buffer of given extents, though it has more bytes") {
+  const auto result = run_saxpy({"in:f32:3:@/dev/zero", "inout:f32:[1,2,3]", "f32:1"});
+  CAPTURE(result.err);
+  CHECK(result.status == 0);
+  CHECK(json_of(result)["outputs"][0]["values"].get<std::vector<double>>() == std::vector<double>{1, 2, 3});
+}
+
 TEST_CASE("a wrong argument is refused with the argument in the text") {
   TempFolder folder;
   const std::string odd = folder.write("odd.bin", "12345");
@@ -103,7 +110,6 @@ TEST_CASE("a wrong argument is refused with the argument in the text") {
       {{"in:f32:@" + folder.file("missing"), "inout:f32:[1]", "f32:1"}, {"missing", "no file"}, 1},
       {{"in:f32:@" + odd, "inout:f32:[1]", "f32:1"}, {"5 bytes", "whole number"}},
       {{"in:f32:1:@" + odd, "inout:f32:[1]", "f32:1"}, {"5 bytes", "need 4"}},
-      {{"in:f32:3:@/dev/zero", "inout:f32:[1]", "f32:1"}, {"more than 12 bytes", "need 12"}},
       {{"in:f32:@/dev/zero", "inout:f32:[1]", "f32:1"}, {"/dev/zero", "give extents"}},
       {{"in:f32:[1]", "inout:f32:[1]", "f32:-0xinf"}, {"'-0xinf'", "no value"}},
       {{"in:f32:[1]", "inout:f32:[1]", "f32:0xnan"}, {"'0xnan'", "no value"}},

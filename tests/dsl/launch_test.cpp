@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "support/allocations.h"
+#include "support/comma_locale.h"
 
 using namespace kiln;
 
@@ -156,6 +157,17 @@ KILN_KERNEL(curious, (Out<u32> a)) {
 }
 void launch_itself() { recursive({{1}, {1}}, any_buffer()); }
 void variant_of_itself() { (void)curious.variant(""); }
+
+TEST_CASE("a requirement that does not hold is told in the same numbers where the process's decimal separator is a comma") {
+  const auto kernel = local_kernel("k", [](Out<u32> a, Val<f64> d) {
+    require(d > 2.5);
+    a[0] = 1;
+  });
+  const kiln::test::CommaLocale comma;
+  const auto launched = kernel({{1}, {1}}, any_buffer(), 1.25);
+  REQUIRE(!launched.has_value());
+  HAS(launched.error().text(), "1.25 > 2.5 is false");
+}
 
 TEST_CASE("a kernel that launches itself, or asks for its own variant, is a recording error and does not wait for itself") {
   const auto launched = recursive({{1}, {1}}, any_buffer());
