@@ -155,6 +155,8 @@ void check_row(const Row& row) {
 constexpr const char* kLaunch1 = R"("calls": [{"name": "cuLaunchKernelEx", "n": 1, "code": "CUDA_ERROR_INVALID_VALUE"}])";
 constexpr const char* kLaunch701 = R"("calls": [{"name": "cuLaunchKernelEx", "n": 1, "code": "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"}])";
 constexpr const char* kLaunch912 = R"("calls": [{"name": "cuLaunchKernelEx", "n": 1, "code": "CUDA_ERROR_INVALID_CLUSTER_SIZE"}])";
+constexpr const char* kClusters912 =
+    R"("calls": [{"name": "cuOccupancyMaxActiveClusters", "n": 1, "code": "CUDA_ERROR_INVALID_CLUSTER_SIZE"}])";
 constexpr const char* kLaunch720 = R"("calls": [{"name": "cuLaunchKernelEx", "n": 1, "code": "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"}])";
 constexpr const char* kLaunch400 = R"("calls": [{"name": "cuLaunchKernelEx", "n": 1, "code": "CUDA_ERROR_INVALID_HANDLE"}])";
 constexpr const char* kLaunch201 = R"("calls": [{"name": "cuLaunchKernelEx", "n": 1, "code": "CUDA_ERROR_INVALID_CONTEXT"}])";

@@ -277,3 +277,25 @@ kernel "abi" {
     CHECK(elements<f64>(o, 6) == std::vector<f64>{1, 2.5, -3, 0, 0.5, 1099511627776.0, 1, -1});
   }
 }
+
+TEST_CASE("kernels with names that PTX cannot hold are launched, and errors tell the name as it was given") {
+  const Client client = test::each_client();
+  const std::string long_name(300, 'x');
+  const std::vector<std::string> names{"scale.v1", "scale-v1", "scale v1",      "scale<float, 3>", "9lives",
+                                       "\xce\xbb", long_name,  long_name + "y", "scale_v1"};
+  u32 wanted = 1;
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Variant variant(ir::parse_kernel("kir 1\nkernel \"" + name +
+                                           "\" {\n  buffer y : u32[*] out\n  body {\n    %i = global_id.x\n    %v = const " +
+                                           std::to_string(wanted) + " : u32\n    store y[%i], %v\n  }\n}\n"));
+    const Buffer<u32> y = Buffer<u32>::zeroed(client, 3).value();
+    const LaunchArg args[] = {y.arg()};
+    REQUIRE(launch(client.default_stream(), {&variant, {{1}, {3}}, args, {}}).has_value());
+    CHECK(y.read().value() == std::vector<u32>(3, wanted++));
+    REQUIRE(launch(client.default_stream(), {&variant, {{1}, {4}}, args, {}}).has_value());
+    const auto beyond = y.read();
+    REQUIRE_FALSE(beyond.has_value());
+    CHECK(beyond.error().text().find(name) != std::string::npos);
+  }
+}

@@ -1,0 +1,204 @@
+// Faults that users of CUDA met, where they concern the driver itself: each case with the right answer, over the simulated driver.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "kiln/ir/text.h"
+#include "kiln/runtime/buffer.h"
+#include "support/process.h"
+#include "support/sim.h"
+
+using namespace kiln;
+using test::kSimH200;
+using test::kSimT4;
+using test::make_sim_server;
+
+namespace {
+
+const Variant& add_one() {
+  static const Variant& variant = *new Variant(ir::parse_kernel(R"kir(kir 1
+kernel "add_one" {
+  buffer y : u32[*] inout
+  body {
+    %i = global_id.x
+    %n = size y
+    %in = lt %i, %n
+    if %in {
+      %v = load y[%i]
+      %one = const 1 : u32
+      %w = add %v, %one
+      store y[%i], %w
+    }
+  }
+}
+)kir"));
+  return variant;
+}
+
+// Stores at y[at].
+const Variant& stray() {
+  static const Variant& variant = *new Variant(ir::parse_kernel(R"kir(kir 1
+kernel "stray" {
+  buffer y : u32[*] inout
+  scalar at : u64
+  body {
+    %i = param at
+    %seven = const 7 : u32
+    store y[%i], %seven
+  }
+}
+)kir"));
+  return variant;
+}
+
+Result<void> run(const Stream& stream, const Variant& variant, const Buffer<u32>& y, std::optional<u64> at = {},
+                 ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel) {
+  std::vector<LaunchArg> args{y.arg()};
+  if (at) {
+    args.emplace_back();
+    args.back().type = ir::Type::U64;
+    args.back().bits = *at;
+  }
+  return launch(stream, {&variant, for_num_elems(at ? 1 : y.size()), args, mode});
+}
+
+bool says(const Error& error, const std::string& what) { return error.text().find(what) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("64 MiB that are dropped while another stream still has to read them are not overwritten, 20 times of 20") {
+  constexpr std::size_t kElements = (std::size_t{64} << 20) / sizeof(u32);
+  const std::vector<u32> wanted(kElements, 3);
+  test::renew_sim();  // streams are counted from here
+  for (const bool by_another_thread : {false, true}) {
+    const Client client(make_sim_server());
+    const Stream s1 = client.stream(), s2 = client.stream();
+    const Buffer<u32> b = Buffer<u32>::uninitialised(client, kElements).value();
+    const Buffer<u32> threes = Buffer<u32>::from_host(client, std::vector<u32>(kElements, 3)).value(),
+                      sevens = Buffer<u32>::from_host(client, std::vector<u32>(kElements, 7)).value();
+    // The driver makes a stream when it is first used: s1's here, then s2's.
+    REQUIRE(Buffer<u32>::uninitialised(client, 1).value().write(s1, {1}).has_value());
+    REQUIRE(s1.sync().has_value());
+    const test::SimScript slow("{\"slow\": [{\"stream\": " + std::to_string(by_another_thread ? 4 : 2) + ", \"ms\": 100}]}");
+    for (int round = 0; round < 10; ++round) {
+      CAPTURE(round);
+      std::optional<Buffer<u32>> a = Buffer<u32>::uninitialised(client, kElements).value();
+      REQUIRE(rt::copy(s1, a->binding(), threes.binding()).has_value());
+      REQUIRE(s1.sync().has_value());
+      REQUIRE(rt::copy(s2, b.binding(), a->binding()).has_value());
+      CHECK(test::sim_count("pending") != 0);  // the copy has not begun
+      if (by_another_thread) std::thread([&] { a.reset(); }).join();
+      else a.reset();
+      const Buffer<u32> c = Buffer<u32>::uninitialised(client, kElements).value();
+      REQUIRE(rt::copy(s1, c.binding(), sevens.binding()).has_value());
+      CHECK((b.read(s1).value() == wanted));
+      CHECK(c.slice(kElements - 5, 5).read(s1).value() == std::vector<u32>(5, 7));
+    }
+  }
+}
+
+TEST_CASE("fresh threads launch on two devices at the same time, and each keeps the context that it had") {
+  const Client clients[] = {Client(make_sim_server(kSimH200)), Client(make_sim_server(kSimT4))};
+  const cuda::DriverEntries& call = test::sim_driver().call;
+  cuda::CUcontext contexts[2] = {};
+  for (int d = 0; d < 2; ++d) REQUIRE(call.cuDevicePrimaryCtxRetain(&contexts[d], d == 0 ? kSimH200 : kSimT4) == cuda::CUDA_SUCCESS);
+  std::vector<Buffer<u32>> buffers;
+  for (std::size_t t = 0; t < 8; ++t) buffers.push_back(Buffer<u32>::zeroed(clients[t % 2], 1000).value());
+  for (std::size_t d = 0; d < 2; ++d) {  // the only compilation
+    REQUIRE(run(clients[d].default_stream(), add_one(), buffers[d]).has_value());
+    REQUIRE(clients[d].sync().has_value());
+  }
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      // None, its own device's, or the other one's.
+      const cuda::CUcontext before = t < 2 ? nullptr : contexts[t / 4];
+      if (before != nullptr) call.cuCtxPushCurrent(before);
+      cuda::CUcontext now = nullptr;
+      {
+        const Stream stream = clients[t % 2].stream();
+        for (int i = 0; i < 100; ++i) {
+          wrong += run(stream, add_one(), buffers[t]).has_value() ? 0 : 1;
+          call.cuCtxGetCurrent(&now);
+          wrong += now == before ? 0 : 1;
+        }
+        if (t % 3 == 0) wrong += stream.sync().has_value() ? 0 : 1;
+      }
+      call.cuCtxGetCurrent(&now);
+      wrong += now == before ? 0 : 1;
+      if (before != nullptr) call.cuCtxPopCurrent(&now);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+  for (std::size_t t = 0; t < 8; ++t) CHECK(buffers[t].read().value() == std::vector<u32>(1000, t < 2 ? 101 : 100));
+  call.cuDevicePrimaryCtxRelease(kSimH200);
+  call.cuDevicePrimaryCtxRelease(kSimT4);
+}
+
+TEST_CASE(
+    "after a store far outside its buffer the device is lost, names the kernel, lets nothing look well, and everything goes quietly") {
+  const test::SimScript quiet(R"({"quiet": true})");
+  {
+    const Client client(make_sim_server());
+    const Stream stream = client.stream(), other = client.stream();
+    const Buffer<u32> bad = Buffer<u32>::zeroed(client, 100).value(), good = Buffer<u32>::zeroed(client, 100).value();
+    REQUIRE(run(other, add_one(), good).has_value());
+    REQUIRE(client.sync().has_value());
+    REQUIRE(run(stream, stray(), bad, u64{1} << 32, ir::PrepareOptions::Mode::Unchecked).has_value());
+    const auto first = stream.sync();
+    REQUIRE_FALSE(first.has_value());
+    CHECK(first.error().is_device_poisoned());
+    for (const char* word : {"stray", "CUDA_ERROR_ILLEGAL_ADDRESS (700)", "new process"}) CHECK_MESSAGE(says(first.error(), word), word);
+    const auto fast = run(other, add_one(), good);
+    REQUIRE_FALSE(fast.has_value());
+    CHECK(fast.error().code() == ErrorCode::LaunchDevicePoisoned);
+    for (const char* word : {"first failure", "stray"}) CHECK_MESSAGE(says(fast.error(), word), word);
+    CHECK_FALSE(good.read().has_value());
+    CHECK_FALSE(client.sync().has_value());  // whether it can still be used
+  }
+  test::renew_sim();
+  const Client cpu = Client::open("cpu").value();
+  const Buffer<u32> y = Buffer<u32>::zeroed(cpu, 100).value();
+  CHECK(run(cpu.default_stream(), add_one(), y).has_value());
+  CHECK(y.read().value() == std::vector<u32>(100, 1));
+}
+
+TEST_CASE("what a lesser device lacks is said when it is opened or at the launch that needs it") {
+  // An H200 of one multiprocessor, one without cooperative launches, and one of an older architecture than Kiln compiles for.
+  const std::string h200 = test::read_file(KILN_SOURCE_DIR "/tests/simcuda/devices/h200.json");
+  test::TempFolder folder;
+  const auto with = [&](const std::string& name, std::string text, const std::string& attribute, const std::string& value) {
+    const std::size_t at = text.find("\"" + attribute + "\":"), colon = text.find(':', at), end = text.find_first_of(",\n", colon);
+    REQUIRE(at != std::string::npos);
+    return folder.write(name, text.replace(colon + 1, end - colon - 1, " " + value));
+  };
+  const std::string single = with("single.json", h200, "MULTIPROCESSOR_COUNT", "1"),
+                    alone = with("alone.json", h200, "COOPERATIVE_LAUNCH", "0"),
+                    old = with("old.json", h200, "COMPUTE_CAPABILITY_MAJOR", "7");
+  {
+    const test::SimScript devices("{\"devices\": [\"" + single + "\", \"" + alone + "\", \"" + old + "\"]}");
+    test::renew_sim();
+    const auto refused = [](const Client& client, const LaunchConfig& config) {
+      const Buffer<u32> y = Buffer<u32>::zeroed(client, 100).value();
+      const LaunchArg args[] = {y.arg()};
+      const auto result = launch(client.default_stream(), {&add_one(), config, args, {}});
+      const std::string rule = result.has_value() ? "none" : result.error().rule();
+      CHECK(launch(client.default_stream(), {&add_one(), for_num_elems(100), args, {}}).has_value());
+      CHECK(y.read().value() == std::vector<u32>(100, 1));
+      return rule;
+    };
+    const Client one(make_sim_server(0));
+    CHECK(refused(one, {{8}, {1024}, 0, {8}}) == "ClusterHasNoResidency");
+    CHECK(refused(one, {{3}, {1024}, 0, {1, 1, 1}, true}) == "CooperativeGridTooLarge");
+    CHECK(refused(Client(make_sim_server(1)), {{1}, {32}, 0, {1, 1, 1}, true}) == "CooperativeLaunchUnsupported");
+    const auto too_old = rt::make_cuda_device(test::sim_driver(), 2);
+    REQUIRE_FALSE(too_old.has_value());
+    CHECK(too_old.error().rule() == "ComputeCapabilityTooLow");
+    for (const char* word : {"7.0", "7.5 or newer"}) CHECK_MESSAGE(says(too_old.error(), word), word);
+  }
+  test::renew_sim();
+}
