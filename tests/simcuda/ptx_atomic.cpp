@@ -75,7 +75,7 @@ void execute(Warp& w, const Op& o, Mask m) {
   for (const std::uint8_t l : w.order) {
     if ((m >> l & 1) == 0) continue;
     const u64 address = a[l] + static_cast<u64>(o.imm);
-    std::byte* p = place(w, o, l, address, o.bytes * o.count, Access::Atomic);
+    std::byte* p = place(w, o, l, address, o.bytes * o.count, o.overwrites ? Access::Write : Access::Atomic);
     const bool flush = t == Type::F32 && !in_shared(o, address);
     for (unsigned k = 0; k < o.count; ++k) {
       b0 = w.in(o.v[k]);
@@ -100,7 +100,7 @@ void execute_wide(Warp& w, const Op& o, Mask m) {
   const u64 *a = w.in(o.a), *b = w.in(o.b), *b2 = w.in(next(o.b)), *c = w.in(o.c), *c2 = w.in(next(o.c));
   for (const std::uint8_t l : w.order) {
     if ((m >> l & 1) == 0) continue;
-    std::byte* p = place(w, o, l, a[l] + static_cast<u64>(o.imm), 16, Access::Atomic);
+    std::byte* p = place(w, o, l, a[l] + static_cast<u64>(o.imm), 16, o.overwrites ? Access::Write : Access::Atomic);
     u64 old[2];
     {
       const std::lock_guard lock(wide_mutex());
@@ -206,6 +206,7 @@ void atomic(Decoder& d) {
       d.op.d = d.op.v[8] = d.out(to, operand);
     }
   }
+  d.op.overwrites = *what == Do::Exch && d.unread(d.operand(0));
   count_memory_op(d, bytes_of(t) * vector);
 }
 

@@ -45,6 +45,7 @@ struct Op {
   bool in_frame = false;               // Space::Local and Param: relative to the function's frame
   bool sign = false;                   // loads: elements are sign-extended
   bool atomic = false, fence = false;  // of memory: relaxed or stronger; orders
+  bool overwrites = false;             // atomics: what was there before is not looked at
   bool aligned = false;                // barriers
   std::uint8_t bytes = 0;              // of an element in memory
   std::uint8_t count = 1;              // elements of a vector

@@ -24,6 +24,7 @@ Decoder::Decoder(DecodeContext& context, Function& function) : context_(context)
   const auto& registers = function_.decl->registers;
   const Liveness live = liveness(*function_.decl);
   slot_of_.assign(registers.size(), 0);
+  for (std::uint32_t r = 0; r < registers.size(); ++r) unread_.push_back(live.first[r] == live.last[r]);
   std::vector<std::uint32_t> order;  // of those that may share a slot, by where they begin to live
   for (std::uint32_t r = 0; r < registers.size(); ++r) {
     if (registers[r].type == Type::Pred) {
@@ -54,6 +55,8 @@ Decoder::Decoder(DecodeContext& context, Function& function) : context_(context)
   function_.registers = live.words + 8;  // and some for addresses and the like
   layout();
 }
+
+bool Decoder::unread(const Operand& o) const { return o.kind == Operand::Kind::Sink || (is_register(o) && unread_[o.index]); }
 
 // Where variables lie in the function's frame.
 void Decoder::layout() {

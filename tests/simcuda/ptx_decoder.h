@@ -78,6 +78,7 @@ class Decoder {
   Slot in(const Operand& o, Type type, Width width = Width::Exact);
   Slot out(std::size_t k, Type type, Width width = Width::Exact) { return k < operands() ? out(operand(k), type, width) : missing(); }
   Slot in(std::size_t k, Type type, Width width = Width::Exact) { return k < operands() ? in(operand(k), type, width) : missing(); }
+  bool unread(const Operand& o) const;  // a result that nothing reads, or a sink
   Predicate predicate_out(const Operand& o);
   Predicate predicate_in(const Operand& o);
   Type register_type(const Operand& o) const;
@@ -112,6 +113,7 @@ class Decoder {
   Function& function_;
   const Instruction* i_ = nullptr;
   std::vector<bool> used_;
+  std::vector<bool> unread_;  // by register
   bool failed_ = false, emitted_ = false;
   std::vector<Slot> slot_of_;  // by register
   std::unordered_map<std::uint64_t, Slot> constant_slots_;

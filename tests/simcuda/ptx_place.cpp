@@ -146,6 +146,12 @@ std::byte* param(Warp& w, const Op& op, unsigned lane, u64 address, unsigned siz
   return const_cast<std::byte*>(b.launch->launch->params) + address;
 }
 
+// What cvta makes of an address of shared memory, of local memory or of a parameter.
+bool is_generic(u64 address) {
+  const u64 window = address >> 48;
+  return window == kSharedWindow >> 48 || window == kLocalWindow >> 48 || window == kParamWindow >> 48;
+}
+
 }  // namespace
 
 bool in_shared(const Op& op, u64 address) {
@@ -153,6 +159,11 @@ bool in_shared(const Op& op, u64 address) {
 }
 
 std::byte* place(Warp& w, const Op& op, unsigned lane, u64 address, unsigned size, Access kind) {
+  if ((op.space == Space::Shared || op.space == Space::Local) && is_generic(address)) [[unlikely]] {
+    stop(w, op, lane, cuda::CUDA_ERROR_ILLEGAL_ADDRESS,
+         std::string("illegal address: ") + verb(kind) + " " + bytes(size) + " at " + (op.space == Space::Shared ? "shared" : "local") +
+             " address " + hex(address) + ", which is a generic address");
+  }
   switch (op.space) {
     case Space::Global:
     case Space::Const: return global(w, op, lane, address, size, kind);

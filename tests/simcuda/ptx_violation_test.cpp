@@ -119,11 +119,22 @@ TEST_CASE("shared memory: its bounds are those of the launch, and it begins unwr
   CHECK(v.what.find("252 bytes of shared memory (0 static, 252 dynamic)") != std::string::npos);
   CHECK(v.thread[0] == 63);
   CHECK(violation("ld.shared.u32 %r1, [s];", 1, {}, ".shared .u32 s;\n").what.find("never-written") != std::string::npos);
+  // An exchange reads what nobody wrote only where somebody looks at it.
+  CHECK(clean("atom.shared.exch.b32 %r1, [s], 5; ld.shared.u32 %r2, [s];", 1, {}, ".shared .u32 s;\n"));
+  CHECK(violation("atom.shared.exch.b32 %r1, [s], 5; add.u32 %r2, %r1, 1;", 1, {}, ".shared .u32 s;\n").what.find("never-written") !=
+        std::string::npos);
+  CHECK(violation("atom.shared.add.u32 %r1, [s], 5;", 1, {}, ".shared .u32 s;\n").what.find("never-written") != std::string::npos);
   // The same through generic addresses.
   CHECK(clean("mov.u64 %rd2, s; cvta.shared.u64 %rd2, %rd2; st.u32 [%rd2], 5; ld.shared.u32 %r1, [s];", 1, {}, ".shared .u32 s;\n"));
   CHECK(violation("mov.u64 %rd2, s; cvta.shared.u64 %rd2, %rd2; st.u32 [%rd2+4], 5;", 1, {}, ".shared .u32 s;\n").code ==
         cuda::CUDA_ERROR_ILLEGAL_ADDRESS);
   CHECK(violation(".local .align 4 .b8 l[16]; mov.u64 %rd2, l; st.local.u32 [%rd2+16], 5;", 1).code == cuda::CUDA_ERROR_ILLEGAL_ADDRESS);
+  // A generic address is none of a space.
+  const std::string local = ".local .align 4 .b8 l[16]; mov.u64 %rd2, l; cvta.local.u64 %rd3, %rd2; cvta.to.local.u64 %rd4, %rd3;\n";
+  CHECK(clean(local + "st.local.u32 [%rd4+12], %t; ld.local.u32 %r2, [%rd2+12]; ld.u32 %r2, [%rd3+12];"));
+  CHECK(violation(local + "st.local.u32 [%rd3], %t;").what.find("which is a generic address") != std::string::npos);
+  CHECK(violation("mov.u64 %rd2, s; cvta.shared.u64 %rd2, %rd2; st.shared.u32 [%rd2], 5;", 1, {}, ".shared .u32 s;\n")
+            .what.find("which is a generic address") != std::string::npos);
 }
 
 TEST_CASE("races on shared memory are found, with both lines; what barriers, warps' syncs, atomics and fences order is none") {
