@@ -183,7 +183,7 @@ fuzz() {
   for ((worker = 0; worker < jobs; ++worker)); do
     share=$(((count - from) / (jobs - worker)))
     [ "$share" -gt 0 ] || continue
-    "$tree/bin/kiln_fuzz" $((first + from)) "$share" --reduce "$@" >"$tree/fuzz-logs/$worker.log" </dev/null &
+    "$tree/bin/kiln_fuzz" $((first + from)) "$share" --reduce --sim 1 "$@" >"$tree/fuzz-logs/$worker.log" </dev/null &
     pids+=("$!:$worker")
     from=$((from + share))
   done

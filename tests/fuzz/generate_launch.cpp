@@ -41,13 +41,33 @@ void Generator::choose_launch() {
   else if (r_.chance(20)) case_.kernel.max_threads = threads_ + r_.below(20);
 }
 
-std::uint32_t Generator::add_buffer(const std::string& name, Type t, const std::vector<std::uint64_t>& extents, ir::Access access) {
-  const std::uint32_t mem = b_.buffer(name, t, static_cast<unsigned>(extents.size()), access);
+// Every element in a place of its own, in any order of the dimensions and with gaps; what is only read may lie over itself.
+std::vector<std::uint64_t> Generator::any_strides(const std::vector<std::uint64_t>& extents, bool overlapping) {
+  std::vector<std::uint64_t> strides(extents.size());
+  std::vector<unsigned> order;
+  for (unsigned d = 0; d < extents.size(); ++d) order.insert(order.begin() + r_.below(d + 1), d);
+  std::uint64_t next = 1;
+  for (const unsigned d : order) {
+    strides[d] = next + (r_.chance(50) ? 0 : r_.below(3));
+    next = strides[d] * std::max<std::uint64_t>(1, extents[d]);
+  }
+  if (overlapping && r_.chance(15)) strides[r_.below(static_cast<std::uint32_t>(strides.size()))] = r_.below(2);
+  return strides;
+}
+
+std::uint32_t Generator::add_buffer(const std::string& name, Type t, const std::vector<std::uint64_t>& extents, ir::Access access,
+                                    const std::vector<std::uint64_t>& strides) {
+  const std::uint32_t mem = b_.buffer(name, t, static_cast<unsigned>(extents.size()), access, !strides.empty());
   ArgData a;
   a.is_buffer = true;
   std::uint64_t n = 1;
   for (std::uint64_t e : extents) n *= e;
   a.data.extents = extents;
+  a.data.strides = strides;
+  if (n != 0 && !strides.empty()) {
+    n = 1;
+    for (std::size_t d = 0; d < extents.size(); ++d) n += (extents[d] - 1) * strides[d];
+  }
   const unsigned size = ir::byte_size(t);
   a.data.bytes.resize(n * size);
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -63,9 +83,11 @@ void Generator::declare() {
   for (Type t : numbers_)
     if (r_.chance(45)) {
       std::vector<std::uint64_t> e{r_.chance(50) ? total_ + r_.below(40) : 1 + r_.below(70)};
-      if (r_.chance(25)) e.insert(e.begin(), 1 + r_.below(5));
+      for (std::uint32_t more = 25; e.size() < ir::kMaxRank && r_.chance(more); more = 40)
+        e.insert(e.begin(), 1 + r_.below(e.size() == 1 ? 5 : 3));
       if (faults_ && r_.chance(4)) e.back() = 0;
-      inputs_.push_back({add_buffer("in_" + std::string(ir::name(t)), t, e, ir::Access::In), t, e});
+      const std::vector<std::uint64_t> strides = r_.chance(20) ? any_strides(e, true) : std::vector<std::uint64_t>{};
+      inputs_.push_back({add_buffer("in_" + std::string(ir::name(t)), t, e, ir::Access::In, strides), t, e});
     }
   for (Type t : numbers_)
     if (r_.chance(55) || (t == numbers_.back() && own_.empty())) declare_own(t);
@@ -81,7 +103,13 @@ void Generator::declare() {
   if (shape_.barriers && r_.chance(60)) {
     exchange_.type = any_number();
     exchange_.extents = {threads_};
-    exchange_.mem = b_.shared("exchange", exchange_.type, exchange_.extents);
+    if (r_.chance(25)) {
+      exchange_.mem = b_.dynamic_shared("exchange", exchange_.type);
+      // Sometimes there is room for a part of another element.
+      case_.shared_bytes = threads_ * ir::byte_size(exchange_.type) + r_.below(ir::byte_size(exchange_.type));
+    } else {
+      exchange_.mem = b_.shared("exchange", exchange_.type, exchange_.extents);
+    }
   }
   if (r_.chance(25)) {
     local_.type = any_number();
@@ -110,7 +138,20 @@ void Generator::declare_own(Type t) {
     last = last > less ? last - less : last / 2;
     case_.may_fault = true;
   }
-  m.mem = add_buffer("own_" + std::string(ir::name(t)), t, m.extents, ir::Access::InOut);
+  m.mem = add_buffer("own_" + std::string(ir::name(t)), t, m.extents, ir::Access::InOut,
+                     r_.chance(15) ? any_strides(m.extents, false) : std::vector<std::uint64_t>{});
+  if (r_.chance(20)) {
+    const std::size_t owner = case_.args.size() - 1;
+    const std::vector<std::uint64_t> strides = case_.args[owner].data.strides;
+    m.alias = b_.buffer("again_" + std::string(ir::name(t)), t, static_cast<unsigned>(m.extents.size()), ir::Access::In, !strides.empty());
+    ArgData a;
+    a.is_buffer = true;
+    a.data.extents = m.extents;
+    a.data.strides = strides;
+    a.shares = owner;
+    case_.kernel.in_place.emplace_back(static_cast<std::uint32_t>(owner), static_cast<std::uint32_t>(owner + 1));
+    case_.args.push_back(std::move(a));
+  }
   own_.push_back(std::move(m));
 }
 
@@ -175,7 +216,7 @@ void Generator::head() {
   // What threads hold differs from the start: most later values come from these.
   keep(linear_, false);
   for (const Memory& m : own_)
-    if (r_.chance(80)) keep(b_.load(m.mem, m.cell), false);
+    if (r_.chance(80)) keep(b_.load(m.alias != kNone && r_.chance(50) ? m.alias : m.mem, m.cell), false);
   const int n = 1 + static_cast<int>(r_.below(2));
   for (int i = 0; i < n; ++i) {
     const Type t = r_.chance(15) ? Type::Bool : r_.pick(own_).type;

@@ -163,7 +163,7 @@ void Generator::own_statement() {
     at.back() = b_.select(divergent_bool(), at.back(), r_.chance(60) ? beyond : b_.binary(Opcode::Add, beyond, b_.const_u32(1)));
   }
   switch (r_.below(4)) {
-    case 0: fold(keep(b_.load(m.mem, at), false).id); break;
+    case 0: fold(keep(b_.load(m.alias != kNone && r_.chance(50) ? m.alias : m.mem, at), false).id); break;
     case 1:
       if (shape_.atomics) {  // alone on its cell: results are known
         static const std::vector<Opcode> on_floats{Opcode::AtomicAdd, Opcode::AtomicMin, Opcode::AtomicMax, Opcode::AtomicExchange};
@@ -185,6 +185,7 @@ void Generator::own_statement() {
     default:
       b_.store(m.mem, at, value(m.type, 2).id);
       if (r_.chance(30)) fold(b_.load(m.mem, at));
+      if (m.alias != kNone && r_.chance(60)) fold(b_.load(m.alias, at));
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,20 +27,23 @@ class Random {
   std::uint64_t state_;
 };
 
-// A buffer argument of the launch: contents before, and its extents.
+// A buffer argument of the launch: contents before, its extents, and for a strided one its strides in elements.
 struct BufferData {
   std::vector<std::uint8_t> bytes;
-  std::vector<std::uint64_t> extents;
+  std::vector<std::uint64_t> extents, strides{};
 };
 // One value per parameter in signature order: buffers use `data`, scalars `bits`.
 struct ArgData {
   bool is_buffer = false;
   BufferData data;
+  std::optional<std::size_t> shares;  // in place: the argument whose memory this is; `data.bytes` is empty then
+  bool owns() const { return is_buffer && !shares; }
   std::uint64_t bits = 0;
 };
 struct Case {
   ir::Kernel kernel;
   std::array<std::uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
+  std::uint32_t shared_bytes = 0;  // dynamic
   std::vector<ArgData> args;
   bool may_fault = false;  // some access may be out of range: only for checked kernels
 };

@@ -36,7 +36,8 @@ class Generator {
     Type type = Type::U32;
     std::vector<std::uint64_t> extents{};
     Layout layout = Layout::Linear;
-    std::vector<ValueId> cell{};  // own buffers: the coordinates of the thread's element
+    std::vector<ValueId> cell{};      // own buffers: the coordinates of the thread's element
+    std::uint32_t alias = ir::kNone;  // own buffers: a second, read-only parameter that is the same memory
   };
   struct Accumulator {
     std::uint32_t mem;
@@ -64,7 +65,9 @@ class Generator {
   void declare_accumulators();
   void head();
   void requires_();
-  std::uint32_t add_buffer(const std::string& name, Type t, const std::vector<std::uint64_t>& extents, ir::Access access);
+  std::uint32_t add_buffer(const std::string& name, Type t, const std::vector<std::uint64_t>& extents, ir::Access access,
+                           const std::vector<std::uint64_t>& strides = {});
+  std::vector<std::uint64_t> any_strides(const std::vector<std::uint64_t>& extents, bool overlapping);
   std::uint64_t accumulator_start(const Accumulator& a);
   ValueId block_linear();
   ValueId linear_in_block();

@@ -1,6 +1,6 @@
-// The long run of random kernels: kiln_fuzz FIRST_SEED COUNT [--ptx N] [--level NAME] [--mode checked|unchecked] [--reduce] [--print]
-// [--no-math] Each seed runs on one level of host code, checked or unchecked, in turn. Prints every difference (reduced with --reduce) as
-// .kir and exits 1 when there was one; a line on stderr every 1000 kernels tells how far it is.
+// The long run of random kernels: kiln_fuzz FIRST_SEED COUNT [--sim N] [--ptx N] [--level NAME|none] [--mode checked|unchecked] [--reduce]
+// [--print] [--no-math] Each seed runs on one level of host code, checked or unchecked, in turn. Prints every difference (reduced with
+// --reduce) as .kir and exits 1 when there was one; a line on stderr every 1000 kernels tells how far it is.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -20,26 +20,27 @@ void print_reduced(const fuzz::Case& c, const std::string& wrong, const fuzz::Ch
     return w && w->substr(0, w->find(':')) == kind;
   });
   const auto w = fuzz::check(small, options);
-  std::printf("# %s\n# grid %u %u %u block %u %u %u\n%s", w ? w->c_str() : "?", small.grid[0], small.grid[1], small.grid[2], small.block[0],
-              small.block[1], small.block[2], ir::print(small.kernel).c_str());
+  std::printf("# %s\n# grid %u %u %u block %u %u %u shared %u\n%s", w ? w->c_str() : "?", small.grid[0], small.grid[1], small.grid[2],
+              small.block[0], small.block[1], small.block[2], small.shared_bytes, ir::print(small.kernel).c_str());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(
-        stderr,
-        "usage: kiln_fuzz FIRST_SEED COUNT [--ptx EVERY] [--level NAME] [--mode checked|unchecked] [--reduce] [--print] [--no-math]\n");
+    std::fprintf(stderr,
+                 "usage: kiln_fuzz FIRST_SEED COUNT [--sim EVERY] [--ptx EVERY] [--level NAME|none] [--mode checked|unchecked] [--reduce] "
+                 "[--print] [--no-math]\n");
     return 2;
   }
   const std::uint64_t first = std::strtoull(argv[1], nullptr, 10), count = std::strtoull(argv[2], nullptr, 10);
-  std::uint64_t ptx_every = 0, found = 0;
+  std::uint64_t ptx_every = 0, sim_every = 0, found = 0;
   bool reduce = false, print = false, math = true;
   std::string level, mode;
   for (int i = 3; i < argc; ++i) {
     const std::string a = argv[i];
     if (a == "--ptx" && i + 1 < argc) ptx_every = std::strtoull(argv[++i], nullptr, 10);
+    else if (a == "--sim" && i + 1 < argc) sim_every = std::strtoull(argv[++i], nullptr, 10);
     else if (a == "--level" && i + 1 < argc) level = argv[++i];
     else if (a == "--mode" && i + 1 < argc) mode = argv[++i];
     else if (a == "--reduce") reduce = true;
@@ -56,7 +57,9 @@ int main(int argc, char** argv) {
     if (print) std::printf("%s", ir::print(c.kernel).c_str());
     fuzz::CheckOptions options = fuzz::options_in_turn(seed);
     if (!level.empty()) options.levels = {level};
+    if (level == "none") options.levels.clear();
     if (!mode.empty()) options.checked = mode == "checked", options.unchecked = !options.checked;
+    options.sim = sim_every != 0 && seed % sim_every == 0;
     options.ptx = ptx_every != 0 && seed % ptx_every == 0;
     if (const auto wrong = fuzz::check(c, options)) {
       ++found;

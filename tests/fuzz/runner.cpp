@@ -10,9 +10,11 @@
 #include "kiln/ir/text.h"
 #include "kiln/ir/verify.h"
 #include "kiln/runtime/compiler.h"
+#include "src/fault_slots.h"
 #include "src/object_loader.h"
-#include "support/ptx_machine.h"
 #include "support/ptxas.h"
+#include "support/inexact_float.h"
+#include "support/ptx_machine.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -33,21 +35,33 @@ constexpr std::uint8_t kCanary = 0xA5;
 
 namespace {
 
+// Of each argument, which of the memories it is; 0 for scalars.
+std::vector<std::size_t> numbers(const Case& c) {
+  std::vector<std::size_t> number(c.args.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < c.args.size(); ++i)
+    if (c.args[i].is_buffer) number[i] = c.args[i].shares ? number[*c.args[i].shares] : next++;
+  return number;
+}
+
 // Runs `how` on a fresh copy of the case's buffers.
 template <class Run>
 Outputs run_on_copy(const Case& c, Run&& how) {
   Outputs out;
   for (const ArgData& a : c.args)
-    if (a.is_buffer) out.buffers.push_back(a.data.bytes);
+    if (a.owns()) out.buffers.push_back(a.data.bytes);
   interp::Launch launch;
   for (int i = 0; i < 3; ++i) launch.grid[i] = c.grid[i], launch.block[i] = c.block[i];
-  std::size_t next = 0;
-  for (const ArgData& a : c.args) {
+  launch.dynamic_shared_bytes = c.shared_bytes;
+  const std::vector<std::size_t> number = numbers(c);
+  for (std::size_t i = 0; i < c.args.size(); ++i) {
+    const ArgData& a = c.args[i];
     interp::Arg arg;
     arg.is_buffer = a.is_buffer;
     if (a.is_buffer) {
-      arg.bytes = &out.buffers[next++];
+      arg.bytes = &out.buffers[number[i]];
       arg.extents = a.data.extents;
+      arg.strides = a.data.strides;
     } else {
       arg.bits = a.bits;
     }
@@ -87,7 +101,7 @@ Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& a
   std::vector<std::uint8_t*> pointers;
   for (std::size_t i = 0; i < c.args.size(); ++i) {
     const ArgData& a = c.args[i];
-    if (!a.is_buffer) continue;
+    if (!a.owns()) continue;
     const std::size_t shift = aligned ? 0 : ir::byte_size(kernel.kernel.mems[kernel.kernel.params[i].mem].element);
     const std::size_t total = a.data.bytes.size() + 2 * kMargin + shift;
     storage.push_back(std::make_unique<Aligned>(total));
@@ -98,31 +112,30 @@ Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& a
   alignas(64) ir::FaultRecord record;
   const ir::ParamLayout layout = ir::param_layout(kernel.kernel, kernel.kernel.options.checked);
   Aligned params(layout.bytes + 64);
-  std::vector<std::size_t> number(c.args.size());
-  for (std::size_t i = 0, n = 0; i < c.args.size(); ++i) number[i] = c.args[i].is_buffer ? n++ : 0;
+  const std::vector<std::size_t> number = numbers(c);
   for (const ir::ParamField& f : layout.fields) {
     std::uint64_t v = 0;
     using Kind = ir::ParamField::Kind;
     switch (f.kind) {
       case Kind::Pointer: v = reinterpret_cast<std::uint64_t>(pointers[number[f.param]]); break;
       case Kind::Extent: v = c.args[f.param].data.extents[f.dimension]; break;
-      case Kind::Stride: throw std::runtime_error("random kernels have no strided buffers");
+      case Kind::Stride: v = c.args[f.param].data.strides[f.dimension]; break;
       case Kind::Scalar: v = c.args[f.param].bits; break;
       case Kind::Fault: v = reinterpret_cast<std::uint64_t>(&record); break;
     }
     std::memcpy(params.data + f.offset, &v, f.size);
   }
-  const std::uint64_t shared = (code.static_shared_bytes + 15) / 16 * 16;
+  const std::uint64_t shared = (code.static_shared_bytes + 15) / 16 * 16 + (c.shared_bytes + 63) / 64 * 64;
   Aligned scratch(shared + code.context_bytes + 64);
   std::memset(scratch.data, 0xFF, shared + code.context_bytes);
-  const HostGrid grid{{c.grid[0], c.grid[1], c.grid[2]}, 0};
+  const HostGrid grid{{c.grid[0], c.grid[1], c.grid[2]}, c.shared_bytes};
   const auto entry = reinterpret_cast<HostEntry>(const_cast<void*>(object->entry()));
   entry(params.data, &grid, 0, std::uint64_t{c.grid[0]} * c.grid[1] * c.grid[2], scratch.data);
 
   Outputs out;
   std::size_t next = 0;
   for (const ArgData& a : c.args) {
-    if (!a.is_buffer) continue;
+    if (!a.owns()) continue;
     const std::uint8_t* p = pointers[next];
     out.buffers.emplace_back(p, p + a.data.bytes.size());
     for (std::size_t k = 0; k < kMargin; ++k)
@@ -149,7 +162,7 @@ std::optional<std::string> difference(const Case& c, const Outputs& a, const Out
     return std::string("a fault is reported by ") + (a.fault ? "the first" : "the second") + " only";
   std::size_t n = 0;
   for (std::size_t p = 0; p < c.args.size(); ++p) {
-    if (!c.args[p].is_buffer) continue;
+    if (!c.args[p].owns()) continue;
     const ir::Mem& mem = c.kernel.mems[c.kernel.params[p].mem];
     const std::vector<std::uint8_t>&x = a.buffers[n], &y = b.buffers[n];
     ++n;
@@ -239,11 +252,37 @@ std::optional<std::string> check_ptx(const Case& c, const ir::Prepared& prepared
   return std::nullopt;
 }
 
-std::optional<std::string> check_mode(const Case& c, const CheckOptions& options, bool checked) {
-  ir::PrepareOptions how;
-  how.mode = checked ? ir::PrepareOptions::Mode::Checked : ir::PrepareOptions::Mode::Unchecked;
+bool same(const ir::FaultRecord& a, const BoundsFault& b, std::span<const ir::FaultSite> sites) {
+  const BoundsFault x = rt::bounds_fault(a, sites);
+  return x.memory == b.memory && x.operation == b.operation && x.place == b.place && x.declared == b.declared &&
+         x.dimension == b.dimension && x.index_signed == b.index_signed && x.index == b.index && x.extent == b.extent &&
+         x.thread == b.thread && x.block == b.block;
+}
+
+// Through the real runtime, on a simulated device.
+std::optional<std::string> check_sim(const Case& c, const Variant& variant, const ir::Prepared& prepared, const Outputs& expected,
+                                     bool checked, const SimTurn& turn, const std::string& mode) {
+  const std::string where = mode + ", " + text(turn);
+  SimOutcome got = run_sim(variant, c, checked, turn);
+  if (const auto inexact = test::inexact_float(got.ptx, false)) return where + ": " + *inexact;
+  if (!got.finding.empty()) return where + ": " + got.finding;
+  Outputs out;
+  out.buffers = std::move(got.buffers);
+  if (got.fault) out.fault.emplace();
+  if (auto d = difference(c, expected, out)) return mode + ", interpreter against " + text(turn) + ": " + *d;
+  if (!got.fault || !expected.all_faults) return std::nullopt;
+  for (const ir::FaultRecord& f : expected.faults)
+    if (same(f, *got.fault, prepared.sites)) return std::nullopt;
+  const BoundsFault& f = *got.fault;
+  return where + ": a fault that did not happen: " + f.operation + " of " + f.memory + " at " + f.place + ", dimension " +
+         std::to_string(f.dimension) + ", index " + std::to_string(f.index) + ", extent " + std::to_string(f.extent) + ", thread " +
+         std::to_string(f.thread[0]) + " " + std::to_string(f.thread[1]) + " " + std::to_string(f.thread[2]) + ", block " +
+         std::to_string(f.block[0]) + " " + std::to_string(f.block[1]) + " " + std::to_string(f.block[2]);
+}
+
+std::optional<std::string> check_mode(const Case& c, const Variant& variant, const CheckOptions& options, bool checked) {
   const std::string mode = checked ? "checked" : "unchecked";
-  const ir::Prepared prepared = ir::prepare(c.kernel, how);
+  const ir::Prepared& prepared = **variant.prepared(checked ? ir::PrepareOptions::Mode::Checked : ir::PrepareOptions::Mode::Unchecked);
   const Outputs expected = run_interpreter(prepared, c);
   if (!expected.misuse.empty()) return mode + ", interpreter: " + expected.misuse.front();
   if (expected.fault && !c.may_fault) return mode + ", interpreter: a fault in a kernel whose accesses are all in range";
@@ -258,6 +297,8 @@ std::optional<std::string> check_mode(const Case& c, const CheckOptions& options
     if (auto d = compare(c, expected, run_host(prepared, c, level, aligned), mode, level)) return d;
     aligned = !aligned;
   }
+  if (options.sim)
+    if (auto d = check_sim(c, variant, prepared, expected, checked, options.sim_turn, mode)) return d;
   return options.ptx ? check_ptx(c, prepared, expected, mode, options.assemble) : std::nullopt;
 }
 
@@ -265,12 +306,14 @@ std::optional<std::string> check_mode(const Case& c, const CheckOptions& options
 
 CheckOptions options_in_turn(std::uint64_t seed) {
   static const std::vector<std::string> levels = host_levels();
+  const SimTurn turn = sim_turn(seed);
   CheckOptions o;
   o.levels = {levels[seed % levels.size()]};
   seed /= levels.size();
   o.checked = seed % 2 == 0;
   o.unchecked = !o.checked;
   o.aligned = seed / 2 % 2 == 0;
+  o.sim_turn = turn;
   return o;
 }
 
@@ -284,9 +327,10 @@ std::optional<std::string> check(const Case& c, const CheckOptions& options) {
   try {
     const ir::Diagnostics found = ir::verify(c.kernel);
     if (!found.empty()) return "the verifier refuses: " + ir::to_string(found);
+    const Variant variant(c.kernel);
     if (options.checked || c.may_fault)
-      if (auto d = check_mode(c, options, true)) return d;
-    if (options.unchecked && !c.may_fault) return check_mode(c, options, false);
+      if (auto d = check_mode(c, variant, options, true)) return d;
+    if (options.unchecked && !c.may_fault) return check_mode(c, variant, options, false);
   } catch (const std::exception& e) { return std::string("an exception: ") + e.what(); }
   return std::nullopt;
 }

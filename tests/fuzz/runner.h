@@ -1,4 +1,5 @@
-// Runs one random case on the interpreter and through the host code generator, compares bits, and makes a failing case small.
+// Runs one random case on the interpreter, through the host code generator and on simulated devices, compares bits, and makes a failing
+// case small.
 #pragma once
 #include <functional>
 #include <optional>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "fuzz/generator.h"
+#include "fuzz/sim_run.h"
 #include "kiln/ir/passes.h"
 
 namespace kiln::fuzz {
@@ -35,8 +37,10 @@ struct CheckOptions {
   std::vector<std::string> levels;        // host levels to run
   bool checked = true, unchecked = true;  // programs to run; a case that may fault has the checked one only
   bool aligned = true;                    // buffers at multiples of 16 bytes and the promise of it, on the first level; then in turn
-  bool ptx = false;                       // also execute the PTX for sm_75 and sm_90
-  bool assemble = true;                   // and assemble it, where ptxas is
+  bool sim = false;                       // also through the runtime on a simulated device
+  SimTurn sim_turn{};
+  bool ptx = false;      // also execute the PTX for sm_75 and sm_90
+  bool assemble = true;  // and assemble it, where ptxas is
 };
 // The share of work that falls to a seed: levels, modes and alignment in turn, so that each gets the same number of seeds.
 CheckOptions options_in_turn(std::uint64_t seed);

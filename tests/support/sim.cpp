@@ -24,7 +24,7 @@ std::string sim_library() { return KILN_BINARY_DIR "/lib/libkiln_simcuda.so"; }
 
 const cuda::Driver& sim_driver() {
   static const cuda::Driver& driver = *new cuda::Driver([] {
-    setenv("KILN_SIMCUDA_DEVICES", "h200,t4,tiny", 1);
+    setenv("KILN_SIMCUDA_DEVICES", "h200,t4,tiny,a100", 1);
     return cuda::open_driver({sim_library()});
   }());
   return driver;

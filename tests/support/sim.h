@@ -11,9 +11,9 @@ namespace kiln::test {
 
 std::string sim_library();  // the path, for KILN_CUDA_LIBRARY
 
-// The simulated driver, opened once in this process, with an H200 (cuda:0), a T4 (1) and a device of tiny limits (2).
+// The simulated driver, opened once in this process, with an H200 (cuda:0), a T4 (1), a device of tiny limits (2) and an A100 (3).
 const cuda::Driver& sim_driver();
-inline constexpr int kSimH200 = 0, kSimT4 = 1, kSimTiny = 2;
+inline constexpr int kSimH200 = 0, kSimT4 = 1, kSimTiny = 2, kSimA100 = 3;
 // Those that tests of every device run on, by the names that tests use.
 struct SimDevice {
   const char* name;
