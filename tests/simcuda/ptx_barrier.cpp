@@ -44,7 +44,13 @@ void complete(Block& b, std::uint32_t id) {
       truths += static_cast<std::uint32_t>(std::popcount(w.test(op.q) & f.lanes));
     }
   }
-  if (b.races) b.races->clock().barrier(s.arrived);
+  if (b.races) {
+    // Threads that have exited are not waited for, and what they did counts as done before.
+    std::vector<std::uint32_t> participants = s.arrived;
+    if (s.expected == 0)
+      for (const Warp& w : b.warps) participants[w.index] |= w.all & ~w.live;
+    b.races->clock().barrier(participants);
+  }
   for (Warp& w : b.warps) {
     for (Fragment& f : w.fragments) {
       if (f.state != Fragment::State::AtBarrier || f.barrier != id) continue;

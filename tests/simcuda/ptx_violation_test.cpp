@@ -162,6 +162,17 @@ TEST_CASE("races on shared memory are found, with both lines; what barriers, war
   CHECK(clean(mine + neighbour + "ld.shared.u32 %r5, [%r4];", 32, off, s));
 
   CHECK(clean(mine + "bar.sync 0;" + far + "ld.shared.u32 %r5, [%r4];", 64, {}, s));
+  // What a thread did before it exited, a barrier orders that does not wait for it any more.
+  const std::string half = "setp.ge.u32 %p0, %t, 32; @%p0 ret; ", odd = "and.b32 %r7, %t, 1; setp.eq.u32 %p0, %r7, 1; @%p0 ret; ";
+  for (const Order order : {Order::Forward, Order::Reverse}) {
+    Options o;
+    o.order = order;
+    CHECK(clean(mine + half + "bar.sync 0;" + far + "ld.shared.u32 %r5, [%r4];", 64, o, s));
+    CHECK(clean(mine + odd + "barrier.sync 0;" + neighbour + "ld.shared.u32 %r5, [%r4];", 64, o, s));
+  }
+  Options reverse;
+  reverse.order = Order::Reverse;
+  CHECK(violation(mine + half + far + "ld.shared.u32 %r5, [%r4];", 64, reverse, s).what.find("race") != std::string::npos);
   CHECK(clean(mine + "bar.warp.sync -1;" + neighbour + "ld.shared.u32 %r5, [%r4];", 64, {}, s));
   CHECK(clean(mine + "shfl.sync.idx.b32 %r7, %t, 0, 31, -1;" + neighbour + "ld.shared.u32 %r5, [%r4];", 64, {}, s));
   CHECK(
