@@ -12,9 +12,9 @@
 #include "kiln/runtime/compiler.h"
 #include "src/fault_slots.h"
 #include "src/object_loader.h"
-#include "support/ptxas.h"
 #include "support/inexact_float.h"
 #include "support/ptx_machine.h"
+#include "support/ptxas.h"
 
 namespace kiln::fuzz {
 namespace {
