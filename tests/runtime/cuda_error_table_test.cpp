@@ -8,6 +8,7 @@
 #include "kiln/ir/text.h"
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/cuda.h"
+#include "support/misused_ptx.h"
 #include "support/sim.h"
 
 using namespace kiln;
@@ -16,33 +17,6 @@ using cuda::Param;
 using test::make_sim_server;
 
 namespace {
-
-std::string header(const std::string& version = "7.8", const std::string& target = "sm_90") {
-  return ".version " + version + "\n.target " + target + "\n.address_size 64\n";
-}
-
-// Entries that do one thing each: add one to a word, reach a trap, read four words at once, take blocks of one shape, of few threads, of
-// many registers, run in clusters of two.
-std::string entries() {
-  std::string text = header();
-  const auto entry = [&](const std::string& name, const std::string& bounds, const std::string& body) {
-    text += ".visible .entry " + name + "(.param .u64 " + name + "_y)\n" + bounds + "{\n  .reg .b64 %rd<3>;\n  .reg .b32 %r<5>;\n" +
-            "  ld.param.u64 %rd1, [" + name + "_y];\n  cvta.to.global.u64 %rd2, %rd1;\n" + body + "  ret;\n}\n";
-  };
-  const std::string add = "  ld.global.u32 %r1, [%rd2];\n  add.s32 %r1, %r1, 1;\n  st.global.u32 [%rd2], %r1;\n";
-  entry("add", "", add);
-  entry("trapped", "", "  trap;\n");
-  entry("wide", "", "  ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd2];\n  st.global.u32 [%rd2], %r4;\n");
-  entry("shaped", ".reqntid 32, 4, 1\n", add);
-  entry("narrow", ".maxntid 64, 1, 1\n", add);
-  entry("clustered", ".reqnctapercluster 2, 1, 1\n", add);
-  // 160 registers alive at a time: 1024 threads of them are more than a multiprocessor has.
-  std::string many = "  .reg .b32 %q<160>;\n";
-  for (int i = 0; i < 160; ++i) many += "  ld.global.u32 %q" + std::to_string(i) + ", [%rd2+" + std::to_string(4 * i) + "];\n";
-  for (int i = 0; i < 160; ++i) many += "  st.global.u32 [%rd2+" + std::to_string(4 * i) + "], %q" + std::to_string(159 - i) + ";\n";
-  entry("hungry", "", many);
-  return text;
-}
 
 const Variant& own() {
   static const Variant& variant = *new Variant(ir::parse_kernel(R"kir(kir 1
@@ -74,7 +48,7 @@ struct World {
   explicit World(const rt::CudaOptions& options = {}) : client(make_sim_server(test::kSimH200, options)) {}
   // Of an entry over a new buffer of 256 words; Ok is an error of its own, so that a row that provokes nothing fails.
   Error launched(const std::string& entry, const LaunchConfig& config) {
-    const auto module = LoadedModule::from_memory(client, entries(), "made up");
+    const auto module = LoadedModule::from_memory(client, test::misused_ptx(), "made up");
     if (!module.has_value()) return module.error();
     const auto y = Buffer<u32>::zeroed(client, 256);
     if (!y.has_value()) return y.error();
@@ -83,7 +57,7 @@ struct World {
   }
   // The same at an address, and then a wait.
   Error waited(const std::string& entry, std::uint64_t address, const LaunchConfig& config = {}) {
-    const auto module = LoadedModule::from_memory(client, entries(), "made up");
+    const auto module = LoadedModule::from_memory(client, test::misused_ptx(), "made up");
     if (!module.has_value()) return module.error();
     const Param args[] = {Param::value(address)};
     const auto enqueued = module->launch(client.default_stream(), entry, config, args);
@@ -179,7 +153,7 @@ Row fault(const char* what, const char* entry, std::uint64_t address, const char
 }
 
 std::string damaged() {
-  std::string text = entries();
+  std::string text = test::misused_ptx();
   return text.replace(text.find("add.s32"), 7, "mud.s32");
 }
 
@@ -236,10 +210,10 @@ TEST_CASE("bad shapes and sizes are refused before the driver is asked; where on
 }
 
 TEST_CASE("wrong programs, entries, arguments and handles are refused with cause and remedy") {
-  const auto good = [] { return entries(); };
+  const auto good = [] { return test::misused_ptx(); };
   const auto wrong_arguments = [](std::vector<Param> args) {
     return [args = std::move(args)](World& w) {
-      const LoadedModule module = LoadedModule::from_memory(w.client, entries(), "made up").value();
+      const LoadedModule module = LoadedModule::from_memory(w.client, test::misused_ptx(), "made up").value();
       return World::of(module.launch(w.client.default_stream(), "add", {}, args));
     };
   };
@@ -250,7 +224,7 @@ TEST_CASE("wrong programs, entries, arguments and handles are refused with cause
        ErrorCode::NotFound,
        "CUDA_ERROR_NOT_FOUND",
        {"'sub'", "no entry of that name", "check the name"}},
-      at_load("a target newer than the device", [] { return header("8.6", "sm_100"); }, "TargetMismatch",
+      at_load("a target newer than the device", [] { return test::ptx_header("8.6", "sm_100"); }, "TargetMismatch",
               {"sm_100", "compute capability 9.0", "compile for sm_90 or older"}),
       at_load("the driver has no binary", good, "CUDA_ERROR_NO_BINARY_FOR_GPU",
               {"another architecture", "compile it for this GPU (--arch)"}, kLoad209),
@@ -264,7 +238,7 @@ TEST_CASE("wrong programs, entries, arguments and handles are refused with cause
                     23);
               },
               "CUDA_ERROR_NO_BINARY_FOR_GPU", {"another architecture", "--arch"}),
-      at_load("PTX newer than the driver", [] { return header("9.9", "sm_90"); }, "TargetMismatch",
+      at_load("PTX newer than the driver", [] { return test::ptx_header("9.9", "sm_90"); }, "TargetMismatch",
               {"PTX 9.9", "PTX up to 9.0", "update the NVIDIA driver"}),
       at_load("and the driver says so", good, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
               {"newer version than this driver", "update the NVIDIA driver"}, kLoad222),
@@ -291,7 +265,7 @@ TEST_CASE("wrong programs, entries, arguments and handles are refused with cause
        "",
        [](World& w) {
          const Client t4(make_sim_server(test::kSimT4));
-         const LoadedModule module = LoadedModule::from_memory(w.client, entries(), "made up").value();
+         const LoadedModule module = LoadedModule::from_memory(w.client, test::misused_ptx(), "made up").value();
          const auto y = Buffer<u32>::zeroed(w.client, 4).value();
          const Param args[] = {Param::inout(y)};
          return World::of(module.launch(t4.default_stream(), "add", {}, args));
