@@ -122,7 +122,8 @@ show <"$out/kernels.log"
 # --- tests -------------------------------------------------------------------------------------------------------------------
 # A file of tests is a process: a device that one loses is whole for the next. Of a file in which the device was lost, the cases that came after are run
 # again, each in a process of its own, so that each has its own result.
-numbers() { grep -aE '^\[doctest\] test cases: ' "$1" | tail -n 1 | sed -E 's/^\[doctest\] test cases: *//; s/ *\|/,/g; s/ +/ /g'; }
+not_here='*decimal separator*'  # makes a locale, which needs localedef
+numbers() { grep -aE '^\[doctest\] test cases: ' "$1" | tail -n 1 | sed -nE 's/.*\| *([0-9]+) passed *\| *([0-9]+) failed.*/\1 passed, \2 failed/p'; }
 # failed_cases LOG: the names of the cases in which a check failed, one a line.
 failed_cases() {
   sed -nE '/^TEST CASE:  /{s/^TEST CASE:  //;h}; / (ERROR|FATAL ERROR): /{x;s/\n.*//;/./p;s/.*//;x}' "$1" | sort -u
@@ -130,7 +131,7 @@ failed_cases() {
 test_file() {
   local name="$1" limit="$2" program="$3" file="$4" rc=0 began="$SECONDS" log="$out/$1.log" text
   if ! limit="$(left "$limit")"; then say "$name: not run, no time is left"; return 1; fi
-  run "$limit" "$log" "$program" --no-colors=true --duration=true "--source-file=*/$file" || rc=$?
+  run "$limit" "$log" "$program" --no-colors=true --duration=true "--source-file=*/$file" "--test-case-exclude=$not_here" || rc=$?
   text="$name: $(why "$rc"), $((SECONDS - began)) s; $(numbers "$log")"
   if [ "$rc" != 0 ]; then
     text+=$'\n'"$(failed_cases "$log" | head -n 20 | sed 's/^/    failed: /')"
@@ -143,7 +144,7 @@ test_file() {
 # alone NAME PROGRAM FILE: each of the file's cases by itself.
 alone() {
   local name="$1" program="$2" file="$3" title log rc limit number=0
-  run 20 "$out/$name.list" "$program" --no-colors=true --list-test-cases "--source-file=*/$file" || return 0
+  run 20 "$out/$name.list" "$program" --no-colors=true --list-test-cases "--source-file=*/$file" "--test-case-exclude=$not_here" || return 0
   mkdir -p "$out/$name"
   while IFS= read -r title; do
     number=$((number + 1)) rc=0 log="$out/$name/$number.log"
@@ -167,15 +168,15 @@ tests() {
 c=kiln_test_conformance r=kiln_test_runtime d=kiln_test_dsl
 tests launch_cases:60:$r:launch_cases_test.cpp buffers:60:$r:buffer_test.cpp client:60:$r:client_test.cpp \
   launches:60:$c:launch_test.cpp kernels_table:60:$c:kernels_test.cpp memory:60:$c:memory_test.cpp scenarios:60:$c:scenarios_test.cpp \
-  rows:60:$c:rows_test.cpp barriers:90:$c:barriers_test.cpp warp:120:$c:warp_test.cpp atomics:90:$c:atomics_test.cpp control:60:$c:control_test.cpp \
-  integers:90:$c:integers_test.cpp floats:120:$c:floats_test.cpp math:90:$c:math_test.cpp dsl:60:$d:*_test.cpp
+  rows:60:$c:rows_test.cpp barriers:90:$c:barriers_test.cpp warp:180:$c:warp_test.cpp atomics:90:$c:atomics_test.cpp control:60:$c:control_test.cpp \
+  integers:150:$c:integers_test.cpp floats:150:$c:floats_test.cpp math:90:$c:math_test.cpp dsl_launch:60:$d:launch_test.cpp dsl_space:60:$d:space_test.cpp
 
 # --- what loses the device, and what takes long ---------------------------------------------------------------------------------
 step answers 120 kiln_gpu_measure answers
 step sim_answers 60 "KILN_CUDA_LIBRARY=$root/lib/libkiln_simcuda.so" "KILN_SIMCUDA_DEVICES=$devices/h200.json" 'KILN_SIMCUDA_FAULTS={"quiet": true}' kiln_gpu_measure answers
 say "answers of the driver that are not those of the simulated one (<):"
 # By lines: what the two say alike is left out.
-while IFS= read -r line; do grep -aqxF -e "$line" "$out/answers.log" || echo "< $line"; done <"$out/sim_answers.log" | show
+while IFS= read -r line; do grep -aqxF -e "$line" "$out/answers.log" || echo "< $line"; done < <(grep -av '^simulated driver' "$out/sim_answers.log") | show
 while IFS= read -r line; do grep -aqxF -e "$line" "$out/sim_answers.log" || echo "> $line"; done <"$out/answers.log" | show
 step demo 60 sample_demo
 show <"$out/demo.log"
