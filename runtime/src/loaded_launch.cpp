@@ -4,6 +4,7 @@
 
 #include "src/launch_validation.h"
 #include "src/local_server.h"
+#include "src/memory_order.h"
 
 namespace kiln::rt {
 
@@ -20,65 +21,20 @@ Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunc
   }
   if (auto error = device_->prepare(launch.program, launch.config)) return *error;
 
-  IoSets sets;
-  std::vector<BufferUse> uses;
-  for (const Use& use : launch.uses) uses.push_back({memory_range(use.binding), use.access, false});
-  io_sets(uses, {}, sets);
   HeldTask task(*device_);
-  task->kind = Task::Kind::Launch;
-  task->program = &launch.program;
-  const auto three = [](const Dim3& d) { return std::array<std::uint32_t, 3>{d.x, d.y, d.z}; };
-  task->grid = three(launch.config.grid);
-  task->block = three(launch.config.block);
-  task->cluster = three(launch.config.cluster);
-  task->cooperative = launch.config.cooperative;
-  task->dynamic_shared = launch.config.shared_bytes;
+  describe_launch(*task, launch.program, launch.config);
   task->fault = nullptr;
   std::copy(launch.params.begin(), launch.params.end(), task->reserve_params(launch.params.size()));
 
   std::unique_lock lock(enqueue_);
-  ExecuteScope scope = ExecuteScope::launching(store_, *launch.name, sets, &failure_count_);
-  Event at;
-  const auto writes = [](const Use& use) { return use.access != ir::Access::In; };
-  const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
-    After after;
-    for (const Use& use : launch.uses) {
-      if (use.binding.memory == nullptr) continue;
-      after.add(use.binding.memory->last_write);
-      if (writes(use)) after.add(use.binding.memory->last_reads);
-    }
-    const Result<Event> result = task.submit(queue_of(stream), after);
-    if (!result.has_value()) return result.error();
-    at = *result;
-    return {};
-  });
-  if (outcome.kind != OutcomeKind::Executed) return outcome.result.error();
-  for (const bool writing : {false, true}) {  // reads before writes: an allocation may be both
-    for (const Use& use : launch.uses) {
-      if (use.binding.memory == nullptr || writes(use) != writing) continue;
-      Allocation& memory = *use.binding.memory;
-      if (writing) {
-        memory.last_write = at;
-        memory.last_reads.clear();
-      } else {
-        memory.last_reads.add(at);
-      }
-    }
+  uses_.clear();
+  touched_.clear();
+  for (const Use& use : launch.uses) {
+    uses_.push_back({memory_range(use.binding), use.access, false});
+    if (!empty(use.binding)) touched_.push_back({use.binding.memory.get(), use.access != ir::Access::In});
   }
-  const bool noted = 0 != log_.append({.kind = LogKind::Launch,
-                                       .name = launch.name,
-                                       .stamp = scope.stamp(),
-                                       .reads = sets.reads,
-                                       .writes = sets.writes,
-                                       .covers = sets.covers,
-                                       .stream = at.queue,
-                                       .position = at.position,
-                                       .slot = kNoSlot});
-  const bool confirm_now = time_to_confirm();
-  lock.unlock();
-  if (!noted) device_->wait(at);  // as in enqueue()
-  if (confirm_now) confirm();
-  return at;
+  io_sets(uses_, {}, sets_);
+  return submit_launch(std::move(lock), stream, task, launch.name, nullptr);
 }
 
 Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/launch_validation.h"
+#include "src/memory_order.h"
 
 namespace kiln {
 
@@ -22,32 +23,13 @@ Error invalid(const char* rule, std::string message, ErrorCode code = ErrorCode:
   return Error(std::move(data));
 }
 
-bool empty(const Binding& binding) { return binding.memory == nullptr || binding.range.empty(); }
 std::uint64_t size(const Binding& binding) { return empty(binding) ? 0 : binding.range.end - binding.range.begin; }
-std::byte* address(const Binding& binding) { return static_cast<std::byte*>(binding.memory->storage->data) + binding.range.begin; }
-
-// What a task that reads or writes an allocation comes after, and what comes after it.
-void order_read(const Allocation& a, After& after) { after.add(a.last_write); }
-void order_write(const Allocation& a, After& after) {
-  after.add(a.last_write);
-  after.add(a.last_reads);
-}
-void note_read(Allocation& a, Event e) { a.last_reads.add(e); }
-void note_write(Allocation& a, Event e) {
-  a.last_write = e;
-  a.last_reads.clear();
-}
-
 // Later tasks wait for the host's work until this goes away.
 struct FinishHost {
   Device& device;
   Task& task;
   ~FinishHost() { device.finish_host(task); }
 };
-
-ir::Visibility use_of(const LaunchPlan& plan, std::size_t buffer) {
-  return buffer < plan.io.size() ? plan.io[buffer] : ir::Visibility::ReadWrite;
-}
 
 }  // namespace
 
@@ -424,97 +406,6 @@ Error LocalServer::refused_launch(const LaunchPlan& plan, const LaunchRequest& r
   for (const BufferUse& use : uses_)
     if (use.declared == ir::Access::Out && !use.strided && !use.where.empty() && !shared(use)) sets_.writes.push_back(use.where);
   return ExecuteScope::failed_writing(store_, sets_.writes, std::move(error), &failure_count_);
-}
-
-void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot) {
-  std::byte* params = task.reserve_params(plan.layout.bytes);
-  for (const ir::ParamField& field : plan.layout.fields) {
-    const LaunchArg* arg = field.param != ir::kNone ? &request.args[field.param] : nullptr;
-    std::uint64_t bits = 0;
-    switch (field.kind) {
-      case ir::ParamField::Kind::Pointer: bits = empty(arg->binding) ? 0 : reinterpret_cast<std::uint64_t>(address(arg->binding)); break;
-      case ir::ParamField::Kind::Extent: bits = arg->extents[field.dimension]; break;
-      case ir::ParamField::Kind::Stride: bits = arg->strides[field.dimension]; break;
-      case ir::ParamField::Kind::Scalar: bits = arg->bits & ir::value_mask(field.type); break;
-      case ir::ParamField::Kind::Fault: bits = fault_address_ + slot * sizeof(ir::FaultRecord); break;
-    }
-    std::memcpy(params + field.offset, &bits, field.size);  // little-endian, as every host we run on
-  }
-}
-
-Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request) {
-  HeldSlot slot(slots_, take_fault_slot(program));
-  HeldTask task(*device_);
-  task->kind = Task::Kind::Launch;
-  task->program = program.code.get();
-  const auto three = [](const Dim3& d) { return std::array<std::uint32_t, 3>{d.x, d.y, d.z}; };
-  task->grid = three(request.config.grid);
-  task->block = three(request.config.block);
-  task->cluster = three(request.config.cluster);
-  task->cooperative = request.config.cooperative;
-  task->dynamic_shared = request.config.shared_bytes;
-  task->fault = &slots_.record(slot.number());
-  fill_params(plan, request, *task, slot.number());
-
-  bool noted = false, confirm_now = false;
-  Event at;
-  Outcome<void> outcome{OutcomeKind::Skipped, {}};
-  {
-    const std::lock_guard lock(enqueue_);
-    collect_uses(plan, request);
-    io_sets(uses_, plan.io, sets_);
-    ExecuteScope scope = ExecuteScope::launching(store_, *plan.name, sets_, &failure_count_);
-    outcome = scope.execute([&]() -> Result<void> {
-      After after;
-      std::size_t buffer = 0;
-      for (std::size_t i = 0; i < request.args.size(); ++i) {
-        if (!plan.facts.params[i].is_buffer) continue;
-        const ir::Visibility use = use_of(plan, buffer++);
-        if (empty(request.args[i].binding)) continue;
-        if (ir::writes(use)) {
-          order_write(*request.args[i].binding.memory, after);
-        } else if (ir::reads(use)) {
-          order_read(*request.args[i].binding.memory, after);
-        }
-      }
-      const Result<Event> result = task.submit(queue_of(stream), after);
-      if (!result.has_value()) return result.error();
-      at = *result;
-      return {};
-    });
-    if (outcome.kind == OutcomeKind::Executed) {
-      // Reads before writes: an allocation may be both.
-      for (const bool writing : {false, true}) {
-        std::size_t buffer = 0;
-        for (std::size_t i = 0; i < request.args.size(); ++i) {
-          if (!plan.facts.params[i].is_buffer) continue;
-          const ir::Visibility use = use_of(plan, buffer++);
-          if (empty(request.args[i].binding) || ir::writes(use) != writing) continue;
-          if (writing) {
-            note_write(*request.args[i].binding.memory, at);
-          } else if (ir::reads(use)) {
-            note_read(*request.args[i].binding.memory, at);
-          }
-        }
-      }
-      // Not counted: programs live as long as the server.
-      const LogNote note{.kind = LogKind::Launch,
-                         .name = {std::shared_ptr<const std::string>(), program.name.get()},
-                         .stamp = scope.stamp(),
-                         .reads = sets_.reads,
-                         .writes = sets_.writes,
-                         .covers = sets_.covers,
-                         .stream = at.queue,
-                         .position = at.position,
-                         .slot = slot.number()};
-      noted = log_.append(note) != 0;
-      if (noted) slot.release();
-      confirm_now = time_to_confirm();
-    }
-  }
-  if (outcome.kind == OutcomeKind::Executed && !noted) device_->wait(at);  // the log had no room: nobody will look at the record
-  if (confirm_now) confirm();                                              // so that neither log nor records fill up when nobody ever waits
-  return outcome.result;
 }
 
 bool LocalServer::time_to_confirm() {

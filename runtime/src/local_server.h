@@ -70,13 +70,18 @@ class LocalServer final : public Server {
     std::atomic<std::uint64_t> count_{0};
   };
 
-  bool usable(const Binding& binding) const;  // bytes of a memory of this device, or none at all
+  bool usable(const Binding& binding) const;                                 // bytes of a memory of this device, or none at all
   Result<void> usable(const Binding& binding, std::string_view what) const;  // what is wrong with it, in words
   Result<void> validate_arguments_of(const LaunchPlan& plan, const LaunchRequest& request) const;
   std::optional<Error> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
   Error refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Result<void> enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request);
+  static void describe_launch(Task& task, const DeviceProgram& program, const LaunchConfig& config);
+  // Orders, submits and notes a launch; what it does with memory is in sets_ and touched_, filled under `lock`, that of enqueueing, which
+  // ends here. Errors: it was skipped or refused, which its bytes know.
+  Result<Event> submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task,
+                              const std::shared_ptr<const std::string>& name, HeldSlot* slot);
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);
   Result<void> write_staged(std::uint64_t stream, const Binding& to, const std::byte* from);
   Result<void> upload(std::uint64_t stream, const Binding& to, const void* from, Staging staging);
@@ -107,6 +112,11 @@ class LocalServer final : public Server {
   std::mutex enqueue_;  // guards what follows and the events of all allocations: the one order of enqueueing
   IoSets sets_;         // reused, so that launches allocate nothing
   std::vector<BufferUse> uses_;
+  struct Touch {
+    Allocation* memory;
+    bool writes;  // else it reads
+  };
+  std::vector<Touch> touched_;
   std::uint32_t since_confirm_ = 0;
 };
 

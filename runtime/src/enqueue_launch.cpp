@@ -1,0 +1,110 @@
+// The part of the server that enqueues launches: of its own programs, and what those of others have in common with them.
+#include <cstring>
+
+#include "src/local_server.h"
+#include "src/memory_order.h"
+
+namespace kiln::rt {
+namespace {
+
+ir::Visibility use_of(const LaunchPlan& plan, std::size_t buffer) {
+  return buffer < plan.io.size() ? plan.io[buffer] : ir::Visibility::ReadWrite;
+}
+
+}  // namespace
+
+void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot) {
+  std::byte* params = task.reserve_params(plan.layout.bytes);
+  for (const ir::ParamField& field : plan.layout.fields) {
+    const LaunchArg* arg = field.param != ir::kNone ? &request.args[field.param] : nullptr;
+    std::uint64_t bits = 0;
+    switch (field.kind) {
+      case ir::ParamField::Kind::Pointer: bits = empty(arg->binding) ? 0 : reinterpret_cast<std::uint64_t>(address(arg->binding)); break;
+      case ir::ParamField::Kind::Extent: bits = arg->extents[field.dimension]; break;
+      case ir::ParamField::Kind::Stride: bits = arg->strides[field.dimension]; break;
+      case ir::ParamField::Kind::Scalar: bits = arg->bits & ir::value_mask(field.type); break;
+      case ir::ParamField::Kind::Fault: bits = fault_address_ + slot * sizeof(ir::FaultRecord); break;
+    }
+    std::memcpy(params + field.offset, &bits, field.size);  // little-endian, as every host we run on
+  }
+}
+
+void LocalServer::describe_launch(Task& task, const DeviceProgram& program, const LaunchConfig& config) {
+  const auto three = [](const Dim3& d) { return std::array<std::uint32_t, 3>{d.x, d.y, d.z}; };
+  task.kind = Task::Kind::Launch;
+  task.program = &program;
+  task.grid = three(config.grid);
+  task.block = three(config.block);
+  task.cluster = three(config.cluster);
+  task.cooperative = config.cooperative;
+  task.dynamic_shared = config.shared_bytes;
+}
+
+Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task,
+                                         const std::shared_ptr<const std::string>& name, HeldSlot* slot) {
+  Event at;
+  bool noted = false, confirm_now = false;
+  {
+    ExecuteScope scope = ExecuteScope::launching(store_, *name, sets_, &failure_count_);
+    const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
+      After after;
+      for (const Touch& touch : touched_) {
+        if (touch.writes) order_write(*touch.memory, after);
+        else order_read(*touch.memory, after);
+      }
+      const Result<Event> result = task.submit(queue_of(stream), after);
+      if (!result.has_value()) return result.error();
+      at = *result;
+      return {};
+    });
+    if (outcome.kind != OutcomeKind::Executed) return outcome.result.error();
+    for (const bool writing : {false, true}) {  // reads before writes: an allocation may be both
+      for (const Touch& touch : touched_) {
+        if (touch.writes != writing) continue;
+        if (writing) note_write(*touch.memory, at);
+        else note_read(*touch.memory, at);
+      }
+    }
+    noted = log_.append({.kind = LogKind::Launch,
+                         .name = name,
+                         .stamp = scope.stamp(),
+                         .reads = sets_.reads,
+                         .writes = sets_.writes,
+                         .covers = sets_.covers,
+                         .stream = at.queue,
+                         .position = at.position,
+                         .slot = slot != nullptr ? slot->number() : kNoSlot}) != 0;
+    if (noted && slot != nullptr) slot->release();
+    confirm_now = time_to_confirm();
+  }
+  lock.unlock();
+  if (!noted) device_->wait(at);  // the log had no room: nobody will look at the record
+  if (confirm_now) confirm();
+  return at;
+}
+
+Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request) {
+  HeldSlot slot(slots_, take_fault_slot(program));
+  HeldTask task(*device_);
+  describe_launch(*task, *program.code, request.config);
+  task->fault = &slots_.record(slot.number());
+  fill_params(plan, request, *task, slot.number());
+
+  std::unique_lock lock(enqueue_);
+  collect_uses(plan, request);
+  io_sets(uses_, plan.io, sets_);
+  touched_.clear();
+  std::size_t buffer = 0;
+  for (std::size_t i = 0; i < request.args.size(); ++i) {
+    if (!plan.facts.params[i].is_buffer) continue;
+    const ir::Visibility use = use_of(plan, buffer++);
+    const Binding& binding = request.args[i].binding;
+    if (!empty(binding) && (ir::writes(use) || ir::reads(use))) touched_.push_back({binding.memory.get(), ir::writes(use)});
+  }
+  // The name is not counted: programs live as long as the server.
+  const auto event = submit_launch(std::move(lock), stream, task, {std::shared_ptr<const std::string>(), program.name.get()}, &slot);
+  if (!event.has_value()) return event.error();
+  return {};
+}
+
+}  // namespace kiln::rt
