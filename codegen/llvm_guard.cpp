@@ -11,7 +11,9 @@
 #include <llvm/Support/TargetSelect.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
+#include <new>
 
 namespace kiln::codegen {
 namespace {
@@ -28,6 +30,13 @@ thread_local bool inside_guard = false;
 void on_fatal_error(void*, const char* reason, bool) {
   if (inside_guard) throw FatalError{reason};
   std::fprintf(stderr, "LLVM ERROR: %s\n", reason);  // what LLVM does without a handler; then it exits
+}
+
+// Where LLVM cannot get memory it would end the process, too.
+void on_bad_alloc(void*, const char* reason, bool) {
+  if (inside_guard) throw std::bad_alloc();
+  std::fprintf(stderr, "LLVM ERROR: out of memory: %s\n", reason);
+  std::abort();  // as LLVM does without a handler
 }
 
 // Keeps error diagnostics; remarks and warnings are dropped.
@@ -71,6 +80,8 @@ void initialise_llvm() {
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::remove_fatal_error_handler();
     llvm::install_fatal_error_handler(on_fatal_error);
+    llvm::remove_bad_alloc_error_handler();
+    llvm::install_bad_alloc_error_handler(on_bad_alloc);
   });
 }
 
@@ -80,9 +91,9 @@ void guarded_here(const std::string& kernel, const std::function<void(llvm::LLVM
   initialise_llvm();
   std::string errors;
   try {
+    const InsideGuard inside;
     llvm::LLVMContext context;
     context.setDiagnosticHandler(std::make_unique<Collector>(&errors));
-    const InsideGuard inside;
     work(context);
   } catch (const FatalError& fatal) { throw CompileError(blame(kernel, fatal.reason), false); }
   if (!errors.empty()) throw CompileError(blame(kernel, errors), false);

@@ -26,7 +26,9 @@ Body::~Body() {
   recorder_.loops -= loop_;
   recorder_.leave_region();
   if (!finished_ && std::uncaught_exceptions() == exceptions_) {
-    recorder_.fail_later(std::string("C++ break, return or goto left the body of ") + what_ + "; use Break(), Continue() or Return()", loc_);
+    try {
+      recorder_.fail_later(std::string("C++ break, return or goto left the body of ") + what_ + "; use Break(), Continue() or Return()", loc_);
+    } catch (const std::bad_alloc&) { recorder_.exhaust(); }
   }
 }
 

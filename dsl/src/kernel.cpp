@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <map>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <shared_mutex>
 
 #include "errors.h"
@@ -19,7 +20,13 @@ struct VariantSlot {
   mutable std::optional<Error> error;              // of recording, or the space's refusal
 };
 
-const Variant& variant_of(const VariantSlot& slot) { return *slot.variant; }
+const Variant& variant_of(const VariantSlot& slot) {
+  if (slot.variant == nullptr) throw std::bad_alloc();
+  return *slot.variant;
+}
+
+// In the place of one that could not be made.
+static const VariantSlot no_slot{ConfigBits{}};
 
 struct KernelCore::State {
   std::string name, place;
@@ -32,7 +39,6 @@ struct KernelCore::State {
   std::atomic<const VariantSlot*> default_slot{nullptr};
   std::shared_mutex mutex;                                   // guards the lists only, never held while recording
   std::deque<VariantSlot> slots;                             // addresses are stable
-  std::map<std::string, std::shared_ptr<Variant>> refusals;  // by variant and text
 };
 
 namespace {
@@ -175,6 +181,7 @@ Result<std::shared_ptr<const Variant>> KernelCore::variant(const std::string& co
   }
   const VariantSlot& s = slot(bits);
   if (s.error) return *s.error;
+  if (s.variant == nullptr) return rt::no_host_memory();
   return s.variant;
 }
 
@@ -206,13 +213,16 @@ Result<ir::Kernel> KernelCore::record_bits(const ConfigBits& config) const {
     std::optional<Error> error;
     try {
       run_body(recorder, config);
-    } catch (const Exception& e) { error = e.error(); } catch (const std::exception& e) {
+    } catch (const Exception& e) { error = e.error(); } catch (const std::bad_alloc&) {
+      throw;  // there may be memory the next time
+    } catch (const std::exception& e) {
       error = make_error(ErrorCode::CompileValidation, "Recording", std::string("the body of the kernel threw: ") + e.what(), kernel.name,
                          place());
     } catch (...) {
       error = make_error(ErrorCode::CompileValidation, "Recording", "the body of the kernel threw something that is no std::exception",
                          kernel.name, place());
     }
+    if (recorder.exhausted()) throw std::bad_alloc();
     if (recorder.failure()) return *recorder.failure();
     if (error) return *error;
   }
@@ -222,6 +232,12 @@ Result<ir::Kernel> KernelCore::record_bits(const ConfigBits& config) const {
 
 const VariantSlot& KernelCore::slot(const ConfigBits& config) const {
   refuse_in_body(state_->name);  // recording this very kernel would wait for itself
+  try {
+    return recorded_slot(config);
+  } catch (const std::bad_alloc&) { return no_slot; }
+}
+
+const VariantSlot& KernelCore::recorded_slot(const ConfigBits& config) const {
   const VariantSlot* found = nullptr;
   {
     const std::shared_lock lock(state_->mutex);
@@ -254,16 +270,16 @@ const VariantSlot& KernelCore::slot(const ConfigBits& config) const {
 const VariantSlot& KernelCore::default_slot() const {
   if (const VariantSlot* s = state_->default_slot.load(std::memory_order_acquire)) return *s;
   const VariantSlot& s = slot(state_->space ? state_->space->defaults : ConfigBits{});
+  if (&s == &no_slot) return s;
   state_->default_slot.store(&s, std::memory_order_release);
   return s;
 }
 
-const Variant& KernelCore::refusal(const VariantSlot& slot, Error error) const {
-  const std::string key = slot.variant->name() + "\n" + error.data().message;
-  const std::unique_lock lock(state_->mutex);
-  auto& variant = state_->refusals[key];
-  if (!variant) variant = std::make_shared<Variant>(signature(slot.key), std::move(error));
-  return *variant;
+Error KernelCore::out_of_memory(std::span<const LaunchArg> args) const noexcept {
+  const Error error = rt::no_host_memory();
+  for (std::size_t i = 0; i < args.size() && i < state_->params.size(); ++i)
+    if (args[i].is_buffer && state_->params[i].access != ir::Access::In) rt::claim(args[i].binding, error);
+  return error;
 }
 
 // --- launch -----------------------------------------------------------------------------------------------------------------
@@ -272,18 +288,21 @@ Result<void> launch(const Target& target, const Stream* stream, const Client* cl
                     std::span<const LaunchArg> args, unsigned unfit) {
   refuse_in_body(target.kernel->name());
   try {
+    std::optional<Error> error;
     LaunchRequest request{.variant = &variant_of(*target.variant), .config = config, .args = args, .mode = target.mode};
     if (unfit != 0) {
       const ParamInfo param = target.kernel->params()[unfit - 1];
-      request.variant = &target.kernel->refusal(*target.variant, make_error(ErrorCode::Validation, "ArgumentValue",
-                                                                            "argument " + std::to_string(unfit) + " ('" + param.name +
-                                                                                "') is a number that does not fit " + param.type,
-                                                                            request.variant->name(), target.kernel->place()));
+      error = make_error(ErrorCode::Validation, "ArgumentValue",
+                         "argument " + std::to_string(unfit) + " ('" + param.name + "') is a number that does not fit " + param.type,
+                         request.variant->name(), target.kernel->place());
+      request.unfit = &*error;
     }
     if (stream) return kiln::launch(*stream, request);
     if (client) return kiln::launch(client->default_stream(), request);
     return kiln::launch(Client::default_client().default_stream(), request);
-  } catch (const Exception& e) { return e.error(); }
+  } catch (const Exception& e) { return e.error(); } catch (const std::bad_alloc&) {
+    return target.kernel->out_of_memory(args);
+  }
 }
 
 }  // namespace kiln::dsl

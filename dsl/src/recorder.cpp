@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <new>
 
 #include "errors.h"
 
@@ -47,6 +48,7 @@ Recorder& Recorder::current(const Where& where) {
 }
 
 ir::Builder& Recorder::at(const Where& where) {
+  if (exhausted_) throw std::bad_alloc();
   if (kernel_.ops.size() >= kMaxOperations) {
     fail("the kernel has more than " + std::to_string(kMaxOperations) +
              " operations; a C++ loop unrolls, use for (auto i : range(n)) for a loop in the kernel",
@@ -104,7 +106,9 @@ void Recorder::enter_region(ir::RegionId region) {
 }
 
 void Recorder::leave_region() noexcept {
-  settle();
+  try {
+    settle();
+  } catch (const std::bad_alloc&) { exhaust(); }
   open_[scopes_.back().region] = 0;
   open_[scopes_.back().insertion] = 0;
   scopes_.pop_back();

@@ -94,13 +94,17 @@ Result<LoadedModule> LoadedModule::from_file(const Client& client, const std::st
 
 Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry, const LaunchConfig& config,
                                   std::span<const Param> params) const {
+  std::vector<rt::LocalServer::Use> uses;
+  for (const Param& param : params)
+    if (param.is_buffer()) uses.push_back({param.binding(), param.access()});
+  const auto refused = [&](Error error) { return local(state_->client).refused_loaded(uses, std::move(error)); };
   if (!(stream.client() == state_->client)) {
     Error::Data data;
     data.code = ErrorCode::ForeignHandle;
     data.rule = "ForeignHandle";
     data.kernel = entry;
     data.message = "the stream belongs to " + stream.client().properties().name + ", the module to " + state_->client.properties().name;
-    return Error(std::move(data));
+    return refused(Error(std::move(data)));
   }
   const State::Entry* found = nullptr;
   {
@@ -108,7 +112,7 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
     auto at = state_->entries.find(entry);
     if (at == state_->entries.end()) {
       auto looked_up = local(state_->client).device().entry(state_->module, entry);
-      if (!looked_up.has_value()) return looked_up.error();
+      if (!looked_up.has_value()) return refused(looked_up.error());
       at = state_->entries
                .emplace(entry,
                         std::make_unique<State::Entry>(State::Entry{std::move(*looked_up), std::make_shared<const std::string>(entry)}))
@@ -118,25 +122,23 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
   }
   const std::vector<rt::ModuleEntry::Param>& wanted = found->entry.params;
   if (params.size() != wanted.size()) {
-    return wrong("ArgumentCount",
-                 "the entry takes " + std::to_string(wanted.size()) + " parameters and was given " + std::to_string(params.size()), entry,
-                 params.size(), wanted.size());
+    return refused(wrong("ArgumentCount",
+                         "the entry takes " + std::to_string(wanted.size()) + " parameters and was given " + std::to_string(params.size()),
+                         entry, params.size(), wanted.size()));
   }
   std::vector<std::byte> block(found->entry.bytes);
-  std::vector<rt::LocalServer::Use> uses;
   for (std::size_t i = 0; i < params.size(); ++i) {
     std::uint64_t address = 0;
     std::span<const std::byte> bytes = params[i].bytes();
     if (params[i].is_buffer()) {
-      uses.push_back({params[i].binding(), params[i].access()});
       address = device_address(params[i].binding());
       bytes = std::as_bytes(std::span(&address, 1));
     }
     if (bytes.size() != wanted[i].size) {
-      return wrong("ArgumentSize",
-                   "parameter " + std::to_string(i) + " of the entry has " + std::to_string(wanted[i].size) + " bytes, and " +
-                       (params[i].is_buffer() ? "a buffer's address" : "the value") + " has " + std::to_string(bytes.size()),
-                   entry, bytes.size(), wanted[i].size);
+      return refused(wrong("ArgumentSize",
+                           "parameter " + std::to_string(i) + " of the entry has " + std::to_string(wanted[i].size) + " bytes, and " +
+                               (params[i].is_buffer() ? "a buffer's address" : "the value") + " has " + std::to_string(bytes.size()),
+                           entry, bytes.size(), wanted[i].size));
     }
     std::memcpy(block.data() + wanted[i].offset, bytes.data(), bytes.size());
   }

@@ -8,18 +8,19 @@
 
 namespace kiln::rt {
 
-Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunch& launch) {
+Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedLaunch& launch) {
   if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return ok.error();
   LaunchFacts facts;
   facts.kernel = *launch.name;
-  if (auto error = validate_config(facts, launch.config, properties())) return *error;
+  if (auto error = validate_config(facts, launch.config, properties())) return refused_loaded(launch.uses, *error);
   const Dim3& grid = launch.config.grid;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Event{};
   std::size_t number = 0;
   for (const Use& use : launch.uses) {
-    if (auto ok = usable(use.binding, "buffer " + std::to_string(number++) + " of " + facts.kernel); !ok.has_value()) return ok.error();
+    if (auto ok = usable(use.binding, "buffer " + std::to_string(number++) + " of " + facts.kernel); !ok.has_value())
+      return refused_loaded(launch.uses, ok.error());
   }
-  if (auto error = device_->prepare(launch.program, launch.config)) return *error;
+  if (auto error = device_->prepare(launch.program, launch.config)) return refused_loaded(launch.uses, *error);
 
   HeldTask task(*device_);
   describe_launch(*task, launch.program, launch.config);
@@ -35,6 +36,18 @@ Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunc
   }
   io_sets(uses_, {}, sets_);
   return submit_launch(std::move(lock), stream, task, launch.name, nullptr);
+}
+
+Error LocalServer::refused_loaded(std::span<const Use> uses, Error error) {
+  std::vector<RefusedUse> all;
+  for (const Use& use : uses) {
+    if (use.binding.memory == nullptr) continue;
+    ByteRange range = use.binding.range;
+    range.end = std::min(range.end, use.binding.memory->storage->bytes);
+    all.push_back({&use.binding.memory, range, use.access == ir::Access::Out, nullptr});
+  }
+  refuse(all, error);
+  return error;
 }
 
 Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner) {

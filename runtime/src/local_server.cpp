@@ -133,7 +133,7 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
   return {};
 }
 
-Result<void> LocalServer::write(std::uint64_t stream, const Binding& to, const void* from) {
+Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, const void* from) {
   if (auto ok = usable(to, "the target of the write"); !ok.has_value()) return ok;
   if (empty(to)) return {};
   if (!device_->host_addressable()) return write_staged(stream, to, static_cast<const std::byte*>(from));
@@ -189,7 +189,7 @@ Result<void> LocalServer::upload(std::uint64_t stream, const Binding& to, const 
   return transfer(stream, task, LogKind::HostWrite, to, nullptr);
 }
 
-Result<void> LocalServer::fill_zero(std::uint64_t stream, const Binding& to) {
+Result<void> LocalServer::fill_zero_now(std::uint64_t stream, const Binding& to) {
   if (auto ok = usable(to, "the target of the fill"); !ok.has_value()) return ok;
   if (empty(to)) return {};
   HeldTask task(*device_);
@@ -199,7 +199,7 @@ Result<void> LocalServer::fill_zero(std::uint64_t stream, const Binding& to) {
   return transfer(stream, task, LogKind::HostWrite, to, nullptr);
 }
 
-Result<void> LocalServer::copy(std::uint64_t stream, const Binding& to, const Binding& from) {
+Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, const Binding& from) {
   if (auto ok = usable(to, "the target of the copy"); !ok.has_value()) return ok;
   if (auto ok = usable(from, "the source of the copy"); !ok.has_value()) return ok;
   if (size(to) != size(from)) {
@@ -324,13 +324,14 @@ Result<void> LocalServer::device_state(ErrorCode code) const {
 
 // --- launches -----------------------------------------------------------------------------------------------------------------
 
-Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) {
+Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& request) {
   if (request.variant == nullptr) return invalid("NoKernel", "the launch names no kernel");
   const LaunchPlan& plan = programs_.plan(*request.variant, request.mode);
   bool nothing_to_do = false;
-  if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return ok;
+  if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return refused_launch(plan, request, ok.error());
   if (auto error = validate(plan, request, nothing_to_do)) return refused_launch(plan, request, std::move(*error));
   if (nothing_to_do) return {};
+  if (request.unfit != nullptr) return refused_launch(plan, request, *request.unfit);
   if (plan.error) return failed_launch(plan, request, *plan.error);
   bool aligned16 = true;
   for (const LaunchArg& arg : request.args) {
@@ -393,19 +394,43 @@ Error LocalServer::failed_launch(const LaunchPlan& plan, const LaunchRequest& re
 
 // Nothing ran and nothing is lost: what the launch was to read, an InOut among it, keeps what it had, and the right launch works. A
 // declared Out, which it was to write whole, has nothing anybody may read until then, unless its bytes are another argument's, too.
-Error LocalServer::refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error) {
-  const std::lock_guard lock(enqueue_);
-  collect_uses(plan, request);
-  const auto shared = [&](const BufferUse& out) {
-    return std::any_of(uses_.begin(), uses_.end(), [&](const BufferUse& other) {
-      return &other != &out && other.where.memory == out.where.memory && other.where.range.begin < out.where.range.end &&
-             out.where.range.begin < other.where.range.end;
+void LocalServer::refuse(std::span<const RefusedUse> uses, const Error& error) {
+  std::vector<Binding> elsewhere;
+  std::vector<MemoryRange> here;
+  for (const RefusedUse& use : uses) {
+    if (!use.whole || *use.memory == nullptr || use.range.empty()) continue;
+    const bool shared = std::any_of(uses.begin(), uses.end(), [&](const RefusedUse& other) {
+      return &other != &use && *other.memory == *use.memory && other.range.begin < use.range.end && use.range.begin < other.range.end;
     });
-  };
-  sets_.clear();
-  for (const BufferUse& use : uses_)
-    if (use.declared == ir::Access::Out && !use.strided && !use.where.empty() && !shared(use)) sets_.writes.push_back(use.where);
-  return ExecuteScope::failed_writing(store_, sets_.writes, std::move(error), &failure_count_);
+    if (shared) continue;
+    if ((*use.memory)->server.get() == this) {
+      here.push_back({(*use.memory)->id, use.range});
+      here.back().parameter = use.parameter;
+    } else {
+      elsewhere.push_back({*use.memory, use.range});
+    }
+  }
+  {
+    const std::lock_guard lock(enqueue_);
+    ExecuteScope::failed_writing(store_, here, error, &failure_count_);
+  }
+  for (const Binding& binding : elsewhere) binding.memory->server->claim(binding, error);
+}
+
+Error LocalServer::refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error) {
+  std::vector<RefusedUse> uses;
+  if (request.args.size() == plan.facts.params.size()) {  // else nobody knows which is which
+    for (std::size_t i = 0; i < request.args.size(); ++i) {
+      const ParamFacts& param = plan.facts.params[i];
+      const LaunchArg& arg = request.args[i];
+      if (!param.is_buffer || !arg.is_buffer || arg.binding.memory == nullptr) continue;
+      ByteRange range = byte_hull(arg, param);  // as the extents say, which may be what is wrong
+      range.end = std::min({range.end, arg.binding.range.end, arg.binding.memory->storage->bytes});
+      uses.push_back({&arg.binding.memory, range, param.access == ir::Access::Out && !param.strided, &param.name});
+    }
+  }
+  refuse(uses, error);
+  return error;
 }
 
 bool LocalServer::time_to_confirm() {

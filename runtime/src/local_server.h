@@ -36,6 +36,7 @@ class LocalServer final : public Server {
   Result<void> sync_stream(std::uint64_t stream) override;
   Result<void> sync_all() override;
   void free(Allocation& allocation) noexcept override;
+  void claim(const Binding& binding, const Error& why) noexcept override;
 
   // --- what kiln/runtime/cuda.h needs -----------------------------------------------------------------------------------
   // A launch of a program that Kiln did not compile. `params` is the parameter block; what it does with memory is as declared.
@@ -51,6 +52,7 @@ class LocalServer final : public Server {
     std::span<const Use> uses;
   };
   Result<Event> launch_loaded(std::uint64_t stream, const LoadedLaunch& launch);
+  Error refused_loaded(std::span<const Use> uses, Error error);  // as refused_launch, for such a program
   Result<Memory> adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner);
   Device& device() { return *device_; }
 
@@ -72,9 +74,24 @@ class LocalServer final : public Server {
 
   bool usable(const Binding& binding) const;                                 // bytes of a memory of this device, or none at all
   Result<void> usable(const Binding& binding, std::string_view what) const;  // what is wrong with it, in words
+  // Public operations, below the place where a lack of host memory becomes an error.
+  Result<void> launch_now(std::uint64_t stream, const LaunchRequest& request);
+  Result<void> write_now(std::uint64_t stream, const Binding& to, const void* from);
+  Result<void> fill_zero_now(std::uint64_t stream, const Binding& to);
+  Result<void> copy_now(std::uint64_t stream, const Binding& to, const Binding& from);
+  Result<Event> launch_loaded_now(std::uint64_t stream, const LoadedLaunch& launch);
+
   Result<void> validate_arguments_of(const LaunchPlan& plan, const LaunchRequest& request) const;
   std::optional<Error> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
   Error refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
+  // A buffer of a launch that is refused; of this device or another.
+  struct RefusedUse {
+    const Memory* memory = nullptr;
+    ByteRange range;
+    bool whole = false;  // it was to be written whole
+    const std::string* parameter = nullptr;
+  };
+  void refuse(std::span<const RefusedUse> uses, const Error& error);
   Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Result<void> enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request);
   static void describe_launch(Task& task, const DeviceProgram& program, const LaunchConfig& config);

@@ -135,6 +135,8 @@ Programs::Outcome Programs::compile(const ir::Prepared& prepared, const LaunchPl
   return programs_.back().get();
 } catch (const CompileError& e) {
   return compile_error(e.unsupported() ? ErrorCode::CompileUnsupported : ErrorCode::CompileGeneric, prepared.kernel.name, e.what());
+} catch (const std::bad_alloc&) {
+  return compile_error(ErrorCode::OutOfMemory, prepared.kernel.name, "there was no host memory to compile the kernel");
 } catch (const std::exception& e) {
   return compile_error(ErrorCode::CompilePanicked, prepared.kernel.name, std::string("the code generator failed: ") + e.what());
 } catch (...) {

@@ -67,7 +67,9 @@ Result<const ir::Prepared*> Variant::prepared(ir::PrepareOptions::Mode mode) con
   std::call_once(slot.once, [&] {
     try {
       slot.prepared = ir::prepare(recorded_, {.mode = mode});
-    } catch (const ir::IrError& e) { slot.error = from_diagnostics(recorded_.name, e.diagnostics()); } catch (const std::exception& e) {
+    } catch (const ir::IrError& e) { slot.error = from_diagnostics(recorded_.name, e.diagnostics()); } catch (const std::bad_alloc&) {
+      throw;  // there may be memory the next time
+    } catch (const std::exception& e) {
       slot.error = prepare_failed(recorded_.name, e.what());
     }
   });

@@ -106,6 +106,31 @@ TEST_CASE("launches of loaded modules are confirmed now and then, so that no log
   y.read().value();
 }
 
+TEST_CASE("an output of a module's launch that is refused, for whatever reason, cannot be read as data") {
+  const Client client(make_sim_server()), other(make_sim_server());
+  const LoadedModule module = LoadedModule::from_memory(client, module_text()).value();
+  const auto refused = [&](const char* why, const Stream& stream, const char* entry, const LaunchConfig& config, const Param& second) {
+    CAPTURE(why);
+    auto z = Buffer<u64>::from_host(client, {7}).value();
+    auto kept = Buffer<u64>::from_host(client, {8}).value();
+    const Param args[] = {Param::out(z), second};
+    CHECK_FALSE(module.launch(stream, entry, config, args).has_value());
+    CHECK_FALSE(z.read().has_value());
+    const Param inout[] = {Param::inout(kept), second};
+    CHECK_FALSE(module.launch(stream, entry, config, inout).has_value());
+    CHECK(kept.read().value() == std::vector<u64>{8});
+  };
+  const Param good = Param::value(Pair{1, 99});
+  refused("the stream of another device", other.default_stream(), "pair", {{1}, {1}}, good);
+  refused("no such entry", client.default_stream(), "nothing", {{1}, {1}}, good);
+  refused("the size of an argument", client.default_stream(), "pair", {{1}, {1}}, Param::value(u32{1}));
+  refused("the number of arguments", client.default_stream(), "add", {{1}, {1}}, good);
+  refused("the block", client.default_stream(), "pair", {{1}, {4096}}, good);
+  refused("shared memory", client.default_stream(), "pair", LaunchConfig{.grid = {1}, .block = {1}, .shared_bytes = 0x7fffffff}, good);
+  const auto foreign = Buffer<u64>::zeroed(other, 1).value();
+  refused("memory of another device", client.default_stream(), "pair", {{1}, {1}}, Param::in(foreign));
+}
+
 TEST_CASE("a wrong entry, number or size of arguments, shape or stream is an error before anything runs") {
   const Client client(make_sim_server());
   const LoadedModule module = LoadedModule::from_memory(client, module_text(), "made up").value();

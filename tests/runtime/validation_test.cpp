@@ -48,6 +48,7 @@ struct Invented : Server {  // a server that is only an owner of memory
   Result<void> sync_stream(std::uint64_t) override { return {}; }
   Result<void> sync_all() override { return {}; }
   void free(Allocation&) noexcept override {}
+  void claim(const Binding&, const Error&) noexcept override {}
   std::uint64_t next = 0;
 };
 

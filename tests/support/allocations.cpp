@@ -7,17 +7,15 @@
 namespace {
 
 thread_local std::uint64_t made = 0;
-thread_local bool refused = false;
+thread_local std::uint64_t most = UINT64_MAX;  // allocations that may be made
 
 void* take(std::size_t bytes) {
-  ++made;
-  if (refused) throw std::bad_alloc();
+  if (++made > most) throw std::bad_alloc();
   if (void* p = std::malloc(bytes ? bytes : 1)) return p;
   throw std::bad_alloc();
 }
 void* take(std::size_t bytes, std::size_t alignment) {
-  ++made;
-  if (refused) throw std::bad_alloc();
+  if (++made > most) throw std::bad_alloc();
   if (void* p = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment)) return p;
   throw std::bad_alloc();
 }
@@ -31,8 +29,8 @@ bool allocations_counted() {
   return made != before;
 }
 std::uint64_t allocations() { return made; }
-NoMemory::NoMemory() { refused = true; }
-NoMemory::~NoMemory() { refused = false; }
+NoMemory::NoMemory(std::uint64_t after) { most = made + after; }
+NoMemory::~NoMemory() { most = UINT64_MAX; }
 }  // namespace kiln::test
 
 // Not under a sanitizer, which has operators of its own and pairs them across libraries: nothing is counted there (allocations_counted()).

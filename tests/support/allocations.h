@@ -11,10 +11,10 @@ bool allocations_counted();
 // Calls of operator new by this thread so far.
 std::uint64_t allocations();
 
-// While one lives, operator new throws on this thread. Let no assertion run meanwhile.
+// While one lives, operator new throws on this thread, after so many allocations that it still makes. Let no assertion run meanwhile.
 class NoMemory {
  public:
-  NoMemory();
+  explicit NoMemory(std::uint64_t after = 0);
   ~NoMemory();
   NoMemory(const NoMemory&) = delete;
 };

@@ -55,10 +55,12 @@ class KernelCore : public KernelEntry {
   Result<std::shared_ptr<const Variant>> variant(const std::string& config = "") const override;
 
   const ConfigSpace* config_space() const;
-  const VariantSlot& slot(const ConfigBits& config) const;  // recorded; O(variants used) after the first call
+  // Recorded; O(variants used) after the first call. Where the host has no memory for it, a slot without a variant.
+  const VariantSlot& slot(const ConfigBits& config) const;
   const VariantSlot& default_slot() const;                  // O(1) after the first call
   Result<ir::Kernel> record_bits(const ConfigBits& config) const;  // a fresh recording, not verified
-  const Variant& refusal(const VariantSlot& slot, Error error) const;  // a variant that reports `error` and claims the outputs
+  // Where the host has no memory for a launch: what it was to write is claimed. The error of the launch.
+  Error out_of_memory(std::span<const LaunchArg> args) const noexcept;
 
  protected:
   // Runs the body under the current recorder.
@@ -67,10 +69,11 @@ class KernelCore : public KernelEntry {
  private:
   struct State;
   ir::Kernel signature(const ConfigBits& config) const;
+  const VariantSlot& recorded_slot(const ConfigBits& config) const;  // throws std::bad_alloc
   State* state_;
 };
 
-const Variant& variant_of(const VariantSlot& slot);
+const Variant& variant_of(const VariantSlot& slot);  // throws std::bad_alloc where the slot has none
 
 template <class C>
 std::shared_ptr<const ConfigSpace> make_space(const Space<C>& space) {

@@ -53,6 +53,9 @@ class Recorder {
   // For destructors, which cannot throw: reported when the recording ends. The first one wins.
   void fail_later(std::string message, ir::Loc loc);
   const std::optional<Error>& failure() const { return failure_; }
+  // Also for destructors: the host's memory ended, and what is recorded is worth nothing.
+  void exhaust() noexcept { exhausted_ = true; }
+  bool exhausted() const { return exhausted_; }
 
   Handle handle(ir::ValueId id) const { return {id, number_}; }
   // Checks that the value belongs to this recording and can be seen here.
@@ -98,6 +101,7 @@ class Recorder {
   Recorder* outer_;
   std::uint32_t number_;
   std::optional<Error> failure_;
+  bool exhausted_ = false;
   std::vector<Scope> scopes_;
   std::vector<ir::RegionId> region_of_;                        // per operation: the region that sees its value
   std::vector<Where> origin_of_;                               // per operation: where it was written; line 0: not known

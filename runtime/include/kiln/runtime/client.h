@@ -92,6 +92,9 @@ Result<void> copy(const Stream& stream, const Binding& to, const Binding& from);
 Result<void> read(const Stream& stream, const Binding& from, void* to);                   // confirms, refuses claimed bytes (Unwritten inside Several), copies
 Result<void> check(const Client& client, std::span<const Binding> ranges);                // claims only, no waiting
 Result<void> sync(const Client& client, std::span<const Binding> ranges);                 // waits, confirms, then check
+// The bytes count as never written, because of `why`: for an operation that failed before the runtime was asked for it.
+void claim(const Binding& binding, const Error& why) noexcept;
+Error no_host_memory() noexcept;  // what an operation says that could not get memory for its own bookkeeping
 }  // namespace rt
 
 // One argument of a launch, in signature order.
@@ -110,6 +113,7 @@ struct LaunchRequest {
   LaunchConfig config;
   std::span<const LaunchArg> args;
   ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel;
+  const Error* unfit = nullptr;  // what the caller found wrong with the arguments: the launch is refused with it
 };
 
 // Enqueues. Returns what is known at enqueue; ignoring it loses nothing, since a failure stays on the bytes it concerns. No allocation after the
