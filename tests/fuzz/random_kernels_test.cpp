@@ -27,7 +27,7 @@ TEST_CASE("random kernels give the same bits on the interpreter, on every level 
 }
 
 TEST_CASE("the PTX of random kernels is executed for old and new GPUs without a driver, and assembled") {
-  run(2'000'000'000, 40, [](fuzz::CheckOptions& o) {
+  run(2'000'000'000, 200, [](fuzz::CheckOptions& o) {
     o.levels.clear();
     o.ptx = true;
   });
