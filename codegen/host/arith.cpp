@@ -1,5 +1,7 @@
 #include "host/arith.h"
 
+#include <llvm/IR/PatternMatch.h>
+
 #include <cmath>
 
 namespace kiln::codegen::host {
@@ -147,13 +149,40 @@ Value* Arith::binary_float(Opcode code, Value* x, Value* y) {
     case Opcode::Sub: return b_.CreateFSub(x, y);
     case Opcode::Mul: return b_.CreateFMul(x, y);
     case Opcode::Div: return b_.CreateFDiv(x, y);
-    case Opcode::Min: return call(llvm::Intrinsic::minimumnum, {x, y});
-    case Opcode::Max: return call(llvm::Intrinsic::maximumnum, {x, y});
-    case Opcode::MinNan: return call(llvm::Intrinsic::minimum, {x, y});
-    case Opcode::MaxNan: return call(llvm::Intrinsic::maximum, {x, y});
+    case Opcode::Min: return extreme(false, false, x, y);
+    case Opcode::Max: return extreme(true, false, x, y);
+    case Opcode::MinNan: return extreme(false, true, x, y);
+    case Opcode::MaxNan: return extreme(true, true, x, y);
     case Opcode::CopySign: return call(llvm::Intrinsic::copysign, {x, y});
     default: throw CompileError("the operation '" + std::string(ir::info(code).mnemonic) + "' is not built for floats on the CPU", true);
   }
+}
+
+// Not LLVM's minimumnum, maximumnum, minimum and maximum: with AVX512DQ LLVM 22 makes scalars of them that give a NaN for (NaN, number), where
+// the number is known to be one, and a number for (signalling NaN, number), where the NaN is to win. The selects below become min and max
+// instructions of the CPU, which give the second operand where the two do not compare.
+Value* Arith::extreme(bool max, bool nan_wins, Value* x, Value* y) {
+  if (llvm::isa<llvm::Constant>(x)) std::swap(x, y);
+  const llvm::APFloat* number = nullptr;  // y, when it is known
+  const bool known = llvm::PatternMatch::match(y, llvm::PatternMatch::m_APFloat(number)) && !number->isNaN();
+  Value* chosen = nullptr;
+  if (known) {
+    // The zeros compare equal: x is the other zero or the same, and -0 is less than 0.
+    const bool x_when_equal = number->isZero() && number->isNegative() == max;
+    const auto better = max ? (x_when_equal ? llvm::CmpInst::FCMP_OGE : llvm::CmpInst::FCMP_OGT)
+                            : (x_when_equal ? llvm::CmpInst::FCMP_OLE : llvm::CmpInst::FCMP_OLT);
+    chosen = b_.CreateSelect(b_.CreateFCmp(better, x, y), x, y);
+  } else {
+    chosen = b_.CreateSelect(max ? b_.CreateFCmpOGT(x, y) : b_.CreateFCmpOLT(x, y), x, y);
+    // Equal ones have the same bits, but for the zeros: of those the greater has no bit.
+    llvm::Type* bits = with_lane(x->getType(), b_.getIntNTy(x->getType()->getScalarSizeInBits()));
+    Value *x_bits = b_.CreateBitCast(x, bits), *y_bits = b_.CreateBitCast(y, bits);
+    Value* both = b_.CreateBitCast(max ? b_.CreateAnd(x_bits, y_bits) : b_.CreateOr(x_bits, y_bits), x->getType());
+    chosen = b_.CreateSelect(b_.CreateFCmpOEQ(x, y), both, chosen);
+  }
+  // So far it is y where one is a NaN.
+  if (nan_wins) return b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, chosen);
+  return known ? chosen : b_.CreateSelect(b_.CreateFCmpUNO(y, y), x, chosen);
 }
 
 Value* Arith::unary(Opcode code, Type t, Value* x) {

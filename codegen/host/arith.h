@@ -24,6 +24,7 @@ class Arith {
  private:
   llvm::Value* binary_integer(ir::Opcode code, ir::Type t, llvm::Value* x, llvm::Value* y);
   llvm::Value* binary_float(ir::Opcode code, llvm::Value* x, llvm::Value* y);
+  llvm::Value* extreme(bool max, bool nan_wins, llvm::Value* x, llvm::Value* y);  // of floats
   llvm::Value* divide(ir::Opcode code, ir::Type t, llvm::Value* x, llvm::Value* y);
   llvm::Value* quotient(ir::Type t, llvm::Value* x, llvm::Value* y);
   llvm::Value* shift(ir::Opcode code, ir::Type t, llvm::Value* x, llvm::Value* count);

@@ -95,7 +95,14 @@ unsigned operand_count(Opcode code) {
 }
 
 // How the operands reach the operation.
-enum class Way { Lanes, Scalars, ConstantSecond };
+enum class Way { Lanes, Scalars, ConstantSecond, NumberFirst, NumberSecond };  // Number: of an integer, so that it is known to be no NaN
+
+bool in_scalars(Way way) { return way != Way::Lanes && way != Way::ConstantSecond; }
+
+std::uint64_t number_of(Type t, std::uint64_t v) {
+  const std::uint64_t integer = *ir::evaluate(Opcode::Cast, Type::I32, t, std::vector<std::uint64_t>{v});
+  return *ir::evaluate(Opcode::Cast, t, Type::I32, std::vector<std::uint64_t>{integer});
+}
 
 ir::Kernel make(Type t, const std::vector<Row>& rows, Way way, std::uint64_t second) {
   ir::Kernel k;
@@ -107,12 +114,15 @@ ir::Kernel make(Type t, const std::vector<Row>& rows, Way way, std::uint64_t sec
   const char* names[] = {"a", "b", "c"};
   for (int i = 0; i < 3; ++i) in[i] = b.buffer(names[i], t, 1, ir::Access::In);
   const std::uint32_t out = b.buffer("out", Type::U64, 2, ir::Access::Out);
-  const ir::ValueId i = way == Way::Scalars ? b.query(Opcode::BlockId) : b.query(Opcode::GlobalId);
+  const ir::ValueId i = in_scalars(way) ? b.query(Opcode::BlockId) : b.query(Opcode::GlobalId);
   const ir::ValueId n = b.size(in[0]);
   const ir::OpId guard = b.if_(b.binary(Opcode::Lt, i, n));
   b.set_region(k.op(guard).regions[0]);
-  const ir::ValueId x = b.load(in[0], {i}), loaded = b.load(in[1], {i}), z = b.load(in[2], {i});
-  const ir::ValueId y = way == Way::ConstantSecond ? b.constant(t, second) : loaded;
+  ir::ValueId x = b.load(in[0], {i}), y = b.load(in[1], {i});
+  const ir::ValueId z = b.load(in[2], {i});
+  if (way == Way::ConstantSecond) y = b.constant(t, second);
+  if (way == Way::NumberFirst) x = b.cast(t, b.cast(Type::I32, x));
+  if (way == Way::NumberSecond) y = b.cast(t, b.cast(Type::I32, y));
   for (std::size_t r = 0; r < rows.size(); ++r) {
     ir::ValueId v = 0;
     switch (ir::info(rows[r].code).form) {
@@ -154,7 +164,7 @@ void hold(const std::string& level, Type t, Way way, std::uint64_t second = 0) {
   const ir::Prepared prepared = ir::prepare(make(t, rows, way, second));
   CompileOptions options;
   options.arch = level;
-  options.block = {way == Way::Scalars ? 1u : 96u, 1, 1};
+  options.block = {in_scalars(way) ? 1u : 96u, 1, 1};
   const Kernel k(prepared, options);
   const std::vector<std::uint64_t> values = interesting(t);
   // All pairs, the third operand something of the rest.
@@ -167,7 +177,7 @@ void hold(const std::string& level, Type t, Way way, std::uint64_t second = 0) {
   }
   std::vector<std::uint64_t> out(rows.size() * a.size(), 0xdead);
   const std::uint32_t n = static_cast<std::uint32_t>(a.size());
-  const std::uint32_t blocks = way == Way::Scalars ? n : (n + 95) / 96;
+  const std::uint32_t blocks = in_scalars(way) ? n : (n + 95) / 96;
   auto run = [&](auto zero) {
     using T = decltype(zero);
     auto ta = narrow<T>(a), tb = narrow<T>(b), tc = narrow<T>(c);
@@ -177,7 +187,8 @@ void hold(const std::string& level, Type t, Way way, std::uint64_t second = 0) {
   for (std::size_t r = 0; r < rows.size(); ++r) {
     int shown = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const std::uint64_t want = expected(rows[r], t, a[i], b[i], c[i]), got = out[r * a.size() + i];
+      const std::uint64_t x = way == Way::NumberFirst ? number_of(t, a[i]) : a[i], y = way == Way::NumberSecond ? number_of(t, b[i]) : b[i];
+      const std::uint64_t want = expected(rows[r], t, x, y, c[i]), got = out[r * a.size() + i];
       if (same(rows[r].result, want, got) || ++shown > 3) continue;
       std::string text = level + " " + std::string(ir::info(rows[r].code).mnemonic) + " " + std::string(ir::name(t)) + " -> " + std::string(ir::name(rows[r].result));
       char numbers[160];
@@ -200,6 +211,15 @@ TEST_CASE("every operation on the CPU gives the defined bits in vectors of lanes
 TEST_CASE("every operation on the CPU gives the defined bits on scalars, at every level") {
   for (const std::string& level : levels()) {
     for (const Type t : kTypes) hold(level, t, Way::Scalars);
+  }
+}
+
+TEST_CASE("every operation on the CPU gives the defined bits where one operand is known to be no NaN, at every level") {
+  for (const std::string& level : levels()) {
+    for (const Type t : {Type::F32, Type::F64}) {
+      hold(level, t, Way::NumberFirst);
+      hold(level, t, Way::NumberSecond);
+    }
   }
 }
 
