@@ -2,7 +2,7 @@
 # check.sh [OUT]: on a machine with a GPU and without LLVM or a toolkit, from what tests/gpu/pack.sh packed, or in a built tree (tests/gpu/check.sh).
 # Measures the device and runs the device tests on the real driver in under ten minutes, the most telling first; writes OUT/summary.txt and a log a step
 # (check-results). Goes on after a failure: each step is a process of its own with a time limit. Exit 1 when anything failed, 3 when there is no GPU.
-# Needs bash, coreutils, grep and sed. KILN_CHECK_SECONDS (570): all of it; KILN_CHECK_JOBS: tests at a time; KILN_CHECK_OWN_LIBC=1: the packed C library;
+# Needs bash, coreutils, grep and sed. KILN_CHECK_SECONDS (570): all of it; KILN_CHECK_STEP_SECONDS: a step at most; KILN_CHECK_JOBS: tests at a time; KILN_CHECK_OWN_LIBC=1: the packed C library;
 # KILN_CHECK_LIBRARY: another driver's library, for trying the script out.
 set -uo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -21,14 +21,13 @@ say() { echo "$*" | tee -a "$summary"; }
 # Lines of a log, set in, into the summary.
 show() { sed 's/^/    /' | tee -a "$summary"; }
 
-# The packed C library, where the machine's is older than the programs want.
-libc=()
-needed="$(cat "$root/glibc/needed" 2>/dev/null || echo 0)"
-own="$(LC_ALL=C getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/[^0-9.]//g')"
-if [ -z "$own" ]; then own="$(LC_ALL=C ldd --version 2>/dev/null | sed -nE '1s/.* ([0-9.]+)$/\1/p')"; fi
-older() { [ "$1" != "$2" ] && [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
-if [ -d "$root/glibc" ] && { [ "${KILN_CHECK_OWN_LIBC:-0}" = 1 ] || older "${own:-99}" "$needed"; }; then
+# The packed C library, where the machine's is older than the programs want: they say so when they are started.
+libc=() why_libc="of the machine"
+needed="$(cat "$root/glibc/needed" 2>/dev/null || echo unknown)"
+said="$(LD_LIBRARY_PATH="$root/lib" timeout 20 "$root/bin/kiln" --help 2>&1 >/dev/null </dev/null)"
+if [ -d "$root/glibc" ] && { [ "${KILN_CHECK_OWN_LIBC:-0}" = 1 ] || grep -q "GLIBC_.* not found" <<<"$said"; }; then
   libc=("$(echo "$root"/glibc/ld-linux-*.so.*)" --library-path "$root/glibc:$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
+  why_libc="packed; $(head -n 1 <<<"$said")"
 fi
 
 # run LIMIT LOG [NAME=value...] PROGRAM ARG...: one of ours, by the packed libraries; they are nobody else's.
@@ -64,10 +63,10 @@ why() {
 }
 # left WANTED: how many seconds a step may take; fails when that is too little to begin.
 left() {
-  local rest=$((deadline - SECONDS))
-  if [ "$rest" -gt "$1" ]; then rest="$1"; fi
-  echo "$rest"
-  [ "$rest" -ge 5 ]
+  local rest=$((deadline - SECONDS)) wanted="$1" most="${KILN_CHECK_STEP_SECONDS:-600}"
+  if [ "$rest" -lt 5 ]; then return 1; fi
+  if [ "$wanted" -gt "$most" ]; then wanted="$most"; fi
+  echo $((wanted < rest ? wanted : rest))
 }
 # step NAME LIMIT ...: as run, with a line in the summary; its log is OUT/NAME.log.
 step() {
@@ -85,7 +84,7 @@ step() {
   echo "commit: $(cat "$here/commit" 2>/dev/null || echo 'of this tree')"
   date -u
   uname -a
-  echo "C library: ${own:-unknown}, wanted: $needed, used: ${libc[0]:-of the machine}"
+  echo "C library: $needed or newer is wanted; used: $why_libc"
   grep -m 1 'model name' /proc/cpuinfo
   echo "processors: $(nproc)"
   grep -E '^Mem(Total|Available)' /proc/meminfo
@@ -132,7 +131,12 @@ test_file() {
   local name="$1" limit="$2" program="$3" file="$4" rc=0 began="$SECONDS" log="$out/$1.log" text
   if ! limit="$(left "$limit")"; then say "$name: not run, no time is left"; return 1; fi
   run "$limit" "$log" "$program" --no-colors=true --duration=true "--source-file=*/$file" "--test-case-exclude=$not_here" || rc=$?
-  text="$name: $(why "$rc"), $((SECONDS - began)) s; $(numbers "$log")"
+  text="$(numbers "$log")"
+  if [ -z "$text" ] || grep -q '^0 passed, 0 ' <<<"$text"; then
+    text="no test ran"
+    if [ "$rc" = 0 ]; then rc=1; fi
+  fi
+  text="$name: $(why "$rc"), $((SECONDS - began)) s; $text"
   if [ "$rc" != 0 ]; then
     text+=$'\n'"$(failed_cases "$log" | head -n 20 | sed 's/^/    failed: /')"
     if grep -q 'is lost to this process' "$log"; then text+=$'\n'"$(alone "$name" "$program" "$file")"; fi
@@ -167,7 +171,7 @@ tests() {
 }
 c=kiln_test_conformance r=kiln_test_runtime d=kiln_test_dsl
 tests launch_cases:60:$r:launch_cases_test.cpp buffers:60:$r:buffer_test.cpp client:60:$r:client_test.cpp \
-  launches:60:$c:launch_test.cpp kernels_table:60:$c:kernels_test.cpp memory:60:$c:memory_test.cpp scenarios:60:$c:scenarios_test.cpp \
+  launch_table:60:$c:launch_test.cpp kernels_table:60:$c:kernels_test.cpp memory_table:60:$c:memory_test.cpp scenarios:60:$c:scenarios_test.cpp \
   rows:60:$c:rows_test.cpp barriers:90:$c:barriers_test.cpp warp:180:$c:warp_test.cpp atomics:90:$c:atomics_test.cpp control:60:$c:control_test.cpp \
   integers:150:$c:integers_test.cpp floats:150:$c:floats_test.cpp math:90:$c:math_test.cpp dsl_launch:60:$d:launch_test.cpp dsl_space:60:$d:space_test.cpp
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tests/gpu/pack.sh FOLDER [TREE]: writes into FOLDER what a machine with a GPU and nothing else needs: kiln.tar.zst with check.sh, the programs of
 # contents.sh from the build tree TREE (build) and every library that they need, LLVM's and the C library too; unpack.sh, and a zstd for it. Run it where
-# TREE was built.
+# TREE was built. KILN_PACK_LEVEL: how hard zstd tries (15).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 [ $# -ge 1 ] || { echo "usage: tests/gpu/pack.sh FOLDER [TREE]" >&2; exit 2; }
@@ -37,10 +37,11 @@ cp tests/gpu/check.sh tests/gpu/contents.sh "$pack/"
 { git log -1 --format='%H %cd' 2>/dev/null || echo unknown; git status --porcelain 2>/dev/null | head -n 20; } >"$pack/commit"
 strip --strip-debug "$pack"/bin/* "$pack"/lib/*.so* "$pack"/lib/fakecuda/*.so 2>/dev/null || true
 
-tar -C "$folder" -cf - kiln | zstd -q "-${KILN_PACK_LEVEL:-12}" -T0 -f -o "$out/kiln.tar.zst"
+tar -C "$folder" -cf - kiln | zstd -q "-${KILN_PACK_LEVEL:-15}" --long=27 -T0 -f -o "$out/kiln.tar.zst"
 # A bare machine has no zstd: one goes along, with its libraries.
-mkdir -p "$out/zstd"
-cp -L "$(command -v zstd)" "$out/zstd/zstd"
-ldd "$out/zstd/zstd" | sed -nE 's/^\t[^ ]+ => (\/[^ ]+) .*/\1/p; s/^\t(\/[^ ]+) \(.*/\1/p' | while read -r library; do cp -L "$library" "$out/zstd/"; done
+mkdir "$folder/zstd"
+cp -L "$(command -v zstd)" "$folder/zstd/zstd"
+ldd "$folder/zstd/zstd" | sed -nE 's/^\t[^ ]+ => (\/[^ ]+) .*/\1/p; s/^\t(\/[^ ]+) \(.*/\1/p' | while read -r library; do cp -L "$library" "$folder/zstd/"; done
+tar -C "$folder" -czf "$out/zstd.tar.gz" zstd
 cp tests/gpu/unpack.sh "$out/"
 du -sb "$out" | sed 's/\t.*/ bytes in all/'

@@ -7,6 +7,9 @@ mkdir -p "$to"
 if command -v zstd >/dev/null 2>&1; then
   zstd -q -d -c "$here/kiln.tar.zst" | tar -C "$to" -xf -
 else
-  "$here"/zstd/ld-linux-*.so.* --library-path "$here/zstd" "$here/zstd/zstd" -q -d -c "$here/kiln.tar.zst" | tar -C "$to" -xf -
+  brought="$(mktemp -d)"
+  trap 'rm -rf "$brought"' EXIT
+  tar -C "$brought" -xzf "$here/zstd.tar.gz"
+  "$brought"/zstd/ld-linux-*.so.* --library-path "$brought/zstd" "$brought/zstd/zstd" -q -d -c "$here/kiln.tar.zst" | tar -C "$to" -xf -
 fi
 echo "unpacked; run $to/kiln/check.sh"

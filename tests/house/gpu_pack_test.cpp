@@ -92,3 +92,56 @@ TEST_CASE("the check ends with 3 where there is no GPU, with the reason and the 
   CHECK(result.out.find("sample_") == std::string::npos);
   CHECK(read_file(folder.file("out/summary.txt")) == result.out);
 }
+
+TEST_CASE("a step of the check that fails, hangs, crashes or loses the device is named, and the steps after it run") {
+  TempFolder pack;
+  for (const char* file : {"check.sh", "contents.sh"}) pack.write(file, read_file(kFolder + file));
+  std::filesystem::create_directories(pack.file("bin"));
+  const auto program = [&](const std::string& name, const std::string& text) {
+    std::filesystem::permissions(pack.write("bin/" + name, "#!/bin/bash\n" + text), std::filesystem::perms::owner_all);
+  };
+  for (const std::string& name : listed("kiln_programs")) program(name, "exit 0\n");
+  program("kiln_gpu_measure", "if [ $1 = device ]; then echo 'cuda:0: a GPU of cardboard'; fi\n");
+  const std::string good = "echo '[doctest] test cases:  2 |  2 passed | 0 failed | 1 skipped'\n";
+  program("kiln_test_runtime", good);
+  program("kiln_test_dsl", "exit 0\n");
+  program("sample_scan", "exec sleep 1000\n");
+  program("sample_stencil", "echo 'what it says'; exit 4\n");
+  program("sample_histogram", "kill -SEGV $$\n");
+  program("kiln_test_conformance", R"(
+good='[doctest] test cases:  2 |  2 passed | 0 failed | 1 skipped'
+case "$*" in
+  *--list-test-cases*) printf '[doctest] listing\nthe first, good\nthe second\n===\n';;
+  *--test-case=*first*) echo "$good";;
+  *--test-case=*) exit 1;;
+  *memory_test*)
+    echo 'TEST CASE:  the second'
+    echo 'x.cpp:1: ERROR: CHECK( it ) is NOT correct!'
+    echo '  logged: it is lost to this process since its first failure'
+    echo '[doctest] test cases:  2 |  1 passed | 1 failed | 1 skipped'
+    exit 1;;
+  *) echo "$good";;
+esac
+)");
+  const auto result = run_process({"bash", pack.file("check.sh"), pack.file("out")}, {"KILN_CHECK_STEP_SECONDS=1", "KILN_CHECK_LIBRARY"});
+  CAPTURE(result.out);
+  CAPTURE(result.err);
+  CHECK(result.status == 1);
+  // Without the times.
+  const std::string said = std::regex_replace(result.out, std::regex(", [0-9]+ s"), "");
+  for (const char* line :
+       {"sample_reduce: ok", "sample_scan: no end within its time", "sample_stencil: status 4\n    what it says",
+        "sample_histogram: ended by signal 11", "sample_matmul: ok", "launches: ok", "warp: ok; 2 passed, 0 failed",
+        "memory_table: status 1; 1 passed, 1 failed\n    failed: the second\n    alone: status 1: the second (memory_table/2.log)\n"
+        "    alone: 2 cases run by themselves\n    | x.cpp:1: ERROR: CHECK( it ) is NOT correct!",
+        "dsl_launch: status 1; no test ran", "answers: ok", "demo: ok", "operations: ok; 2 passed, 0 failed", "something failed"})
+    CHECK_MESSAGE(said.find(std::string("\n") + line) != std::string::npos, line);
+  CHECK(result.out.find("the first") == std::string::npos);
+  // Everything well: 0.
+  for (const char* name : {"sample_scan", "sample_stencil", "sample_histogram"}) program(name, "exit 0\n");
+  for (const char* name : {"kiln_test_conformance", "kiln_test_dsl"}) program(name, good);
+  const auto well = run_process({"bash", pack.file("check.sh"), pack.file("out")}, {"KILN_CHECK_LIBRARY"});
+  CAPTURE(well.out);
+  CHECK(well.status == 0);
+  CHECK(well.out.find("\nall went well in ") != std::string::npos);
+}
