@@ -45,7 +45,7 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
   Event at;
   bool noted = false, confirm_now = false;
   {
-    ExecuteScope scope = ExecuteScope::launching(store_, *name, sets_, &failure_count_);
+    ExecuteScope scope = ExecuteScope::launching(store_, *name, sets_);
     const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
       After after;
       for (const Touch& touch : touched_) {

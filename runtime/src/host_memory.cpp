@@ -22,7 +22,7 @@ void LocalServer::claim(const Binding& binding, const Error& why) noexcept {
   if (!usable(binding)) return;
   const MemoryRange target = memory_range(binding);
   const std::lock_guard lock(enqueue_);
-  ExecuteScope::failed_writing(store_, {&target, 1}, why, &failure_count_);
+  ExecuteScope::failed_writing(store_, {&target, 1}, why);
 }
 
 Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) try {

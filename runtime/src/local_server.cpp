@@ -105,7 +105,7 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
   const MemoryRange target = memory_range(to), source = from != nullptr ? memory_range(*from) : MemoryRange{};
   const std::span<const MemoryRange> writes(&target, 1), reads(&source, from != nullptr ? 1 : 0);
   std::unique_lock lock(enqueue_);
-  ExecuteScope scope = ExecuteScope::launching(store_, kind == LogKind::Copy ? "copy" : "write", reads, writes, writes, &failure_count_);
+  ExecuteScope scope = ExecuteScope::launching(store_, kind == LogKind::Copy ? "copy" : "write", reads, writes, writes);
   Event at;
   const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
     After after;
@@ -171,7 +171,7 @@ Result<void> LocalServer::write_staged(std::uint64_t stream, const Binding& to, 
     } else {
       const MemoryRange target = memory_range(piece);
       const std::lock_guard lock(enqueue_);
-      result = ExecuteScope::failed_writing(store_, {&target, 1}, staging.error(), &failure_count_);
+      result = ExecuteScope::failed_writing(store_, {&target, 1}, staging.error());
     }
     if (first.has_value()) first = std::move(result);
     at = end;
@@ -247,7 +247,7 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
     task->bytes = size(piece);
     task->staging = std::move(staging);
     Task& turn = *task;
-    const std::uint64_t failures = failure_count_.value();
+    const std::uint64_t findings = log_.findings();
     Result<void> before;
     {
       // The read has its place among the operations, and later writes wait for it.
@@ -265,9 +265,9 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
     if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
     Result<void> verdict = store_.ensure_written({&range, 1});
     if (verdict.has_value()) verdict = before;
-    // When a failure was found since, a write that was enqueued later may have ended its claim, while these bytes are from before that
-    // write.
-    const bool sure = !verdict.has_value() || failures == failure_count_.value();
+    // When a late fault was found since, a write that was enqueued later may have ended its claim, while these bytes are from before that
+    // write. Other failures claim in the order of enqueueing, so those before the read were seen there.
+    const bool sure = !verdict.has_value() || findings == log_.findings();
     if (verdict.has_value() && sure) std::memcpy(to, direct ? address(piece) : turn.staging.data(), size(piece));
     if (sure) return verdict;
   }
@@ -389,7 +389,7 @@ Error LocalServer::failed_launch(const LaunchPlan& plan, const LaunchRequest& re
   const std::lock_guard lock(enqueue_);
   collect_uses(plan, request);
   io_sets(uses_, {}, sets_);
-  return ExecuteScope::failed_writing(store_, sets_.writes, std::move(error), &failure_count_);
+  return ExecuteScope::failed_writing(store_, sets_.writes, std::move(error));
 }
 
 // Nothing ran and nothing is lost: what the launch was to read, an InOut among it, keeps what it had, and the right launch works. A
@@ -412,7 +412,7 @@ void LocalServer::refuse(std::span<const RefusedUse> uses, const Error& error) {
   }
   {
     const std::lock_guard lock(enqueue_);
-    ExecuteScope::failed_writing(store_, here, error, &failure_count_);
+    ExecuteScope::failed_writing(store_, here, error);
   }
   for (const Binding& binding : elsewhere) binding.memory->server->claim(binding, error);
 }
@@ -466,7 +466,6 @@ Event LocalServer::confirm() {
     }
     if (!fault && device_->lost(event)) fault = device_->poisoned();
     if (!fault) return Verdict::clean();
-    failure_count_.on_failure(*fault);
     return Verdict::faulted(std::move(*fault));
   });
   return pending;

@@ -63,15 +63,6 @@ class LocalServer final : public Server {
   std::size_t unconfirmed() const { return log_.size(); }
 
  private:
-  class FailureCount final : public ScopeObserver {
-   public:
-    void on_failure(const Error&) noexcept override { count_.fetch_add(1, std::memory_order_acq_rel); }
-    std::uint64_t value() const { return count_.load(std::memory_order_acquire); }
-
-   private:
-    std::atomic<std::uint64_t> count_{0};
-  };
-
   bool usable(const Binding& binding) const;                                 // bytes of a memory of this device, or none at all
   Result<void> usable(const Binding& binding, std::string_view what) const;  // what is wrong with it, in words
   // Public operations, below the place where a lack of host memory becomes an error.
@@ -114,7 +105,6 @@ class LocalServer final : public Server {
   const std::uint64_t fault_address_;
   FailureStore store_;
   LaunchLog log_{store_};
-  FailureCount failure_count_;
   Programs programs_;
   FaultSlots slots_;
   std::atomic<std::uint64_t> next_memory_{1};

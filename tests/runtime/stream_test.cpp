@@ -90,6 +90,44 @@ TEST_CASE("a write waits for the kernels that still read, and they see what was 
   CHECK(x.read().value() == std::vector<u32>{9});
 }
 
+TEST_CASE("a read that waits is made once, whatever is refused, skipped or does not compile meanwhile") {
+  FakeServer s;
+  Gate gate;
+  Buffer<u32> y = s.buffer({0, 0, 0}), x = s.buffer({1}), z = s.buffer({1}), w = s.buffer({1});
+  const Stream a = s.client.stream(), b = s.client.stream(), c = s.client.stream();
+  REQUIRE(run(a, s.gated, y.arg(), scalar(5), scalar64(gate.address())).has_value());
+  std::thread reader([&] { CHECK(y.read(b).value() == std::vector<u32>{5, 5, 5}); });
+  const std::uint32_t queue = rt::queue_of(b.id());
+  while (s.local().device().last(queue).position == 0) std::this_thread::yield();
+  CHECK_FALSE(run(c, s.broken, x.arg(), z.arg()).has_value());
+  CHECK_FALSE(run(c, s.copy, z.arg(), w.arg()).has_value());  // skipped
+  gate.open = true;
+  reader.join();
+  CHECK(s.local().device().last(queue).position == 1);
+}
+
+TEST_CASE("a read between a launch that faults late and the write that repairs its bytes never gives what the launch left") {
+  for (int round = 0; round < 50; ++round) {
+    FakeServer s;
+    Gate gate;
+    Buffer<u32> g = s.buffer({0}), y = s.buffer({1, 1, 1});
+    const Stream a = s.client.stream(), b = s.client.stream(), c = s.client.stream();
+    REQUIRE(run(a, s.gated, g.arg(), scalar(5), scalar64(gate.address())).has_value());
+    REQUIRE(run(a, s.fault, y.arg(), scalar(13)).has_value());
+    std::thread reader([&] {
+      const Result<std::vector<u32>> bytes = y.read(b);
+      if (bytes.has_value()) CHECK(*bytes == std::vector<u32>{7, 7, 7});
+    });
+    while (s.local().device().last(rt::queue_of(b.id())).position == 0) std::this_thread::yield();
+    std::thread writer([&] { CHECK(y.write(c, {7, 7, 7}).has_value()); });
+    gate.open = true;
+    for (int i = 0; i < round % 8; ++i) static_cast<void>(g.read(c));  // confirms, so that the reader is not the only one to find the fault
+    reader.join();
+    writer.join();
+    CHECK(y.read().value() == std::vector<u32>{7, 7, 7});
+  }
+}
+
 TEST_CASE("memory that is dropped while a kernel uses it is freed after that kernel") {
   FakeServer s;
   Gate gate;

@@ -181,6 +181,7 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
   });
   for (const FailureId failure : found) store_.prune(failure);
   last_finding_ = store_.next_stamp();
+  ++findings_;
   return faults;
 }
 
@@ -191,6 +192,11 @@ void LaunchLog::drop_confirmed() {
     ranges_.drop_to(entries_[i].first + entries_[i].reads + entries_[i].writes + entries_[i].covers);
   }
   entries_.drop_to(i);
+}
+
+std::uint64_t LaunchLog::findings() const {
+  const std::lock_guard lock(mutex_);
+  return findings_;
 }
 
 Ticket LaunchLog::last() const {

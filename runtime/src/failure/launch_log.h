@@ -76,6 +76,9 @@ class LaunchLog {
     return confirm_with({&call, [](void* self, const LogView& view) { return (*static_cast<decltype(call)*>(self))(view); }}, up_to);
   }
 
+  // How many times faults were settled; the claims of each are in the store when it is counted. Whoever looks at claims twice, with a
+  // confirm() in between, and finds the count as before, knows that none came and went meanwhile.
+  std::uint64_t findings() const;
   Ticket last() const;           // ticket of the newest entry, 0 when there was none
   std::size_t size() const;      // entries held
   std::size_t capacity() const;  // entries for which there is room
@@ -128,6 +131,7 @@ class LaunchLog {
   Ring<Entry> entries_;  // entry number i has ticket i + 1
   Ring<MemoryRange> ranges_;
   Stamp last_finding_ = 0;  // when faults were last settled
+  std::uint64_t findings_ = 0;
 };
 
 }  // namespace kiln::rt
