@@ -43,20 +43,28 @@ constexpr std::string_view kNothingInKernels[] = {
 // process, which belongs to others too.
 class Chosen final : public llvm::legacy::PassManagerBase {
  public:
-  Chosen(llvm::legacy::PassManager& into, std::span<const std::string_view> left_out)
-      : into_(into), left_out_(std::begin(kNothingInKernels), std::end(kNothingInKernels)) {
+  Chosen(llvm::legacy::PassManager& into, std::span<const std::string_view> left_out, const AddedPass& added)
+      : into_(into), left_out_(std::begin(kNothingInKernels), std::end(kNothingInKernels)), added_(added) {
     left_out_.insert(left_out_.end(), left_out.begin(), left_out.end());
     met_.resize(left_out_.size());
   }
 
   void add(llvm::Pass* pass) override {
     const auto it = std::find(left_out_.begin(), left_out_.end(), std::string_view(pass->getPassName()));
-    if (it == left_out_.end()) return into_.add(pass);
+    if (it == left_out_.end()) {
+      const bool before_ours = added_.make != nullptr && std::string_view(pass->getPassName()) == added_.behind;
+      into_.add(pass);
+      if (before_ours) into_.add(added_.make());
+      ours_added_ = ours_added_ || before_ours;
+      return;
+    }
     met_[static_cast<std::size_t>(it - left_out_.begin())] = true;
     delete pass;
   }
 
   void check() const {
+    if (added_.make != nullptr && !ours_added_)
+      throw CompileError("this LLVM's code generation has no pass '" + std::string(added_.behind) + "', behind which ours must run", false);
 #ifndef NDEBUG
     for (std::size_t i = 0; i < left_out_.size(); ++i) {
       if (!met_[i]) throw CompileError("this LLVM's code generation has no pass '" + std::string(left_out_[i]) + "' to leave out", false);
@@ -68,15 +76,17 @@ class Chosen final : public llvm::legacy::PassManagerBase {
   llvm::legacy::PassManager& into_;
   std::vector<std::string_view> left_out_;
   std::vector<bool> met_;  // per name
+  const AddedPass added_;
+  bool ours_added_ = false;
 };
 
 }  // namespace
 
 // What TargetMachine::addPassesToEmitFile() does, through Chosen.
 void emit_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type, std::span<const std::string_view> left_out,
-               llvm::raw_pwrite_stream& out) {
+               llvm::raw_pwrite_stream& out, const AddedPass& added) {
   llvm::legacy::PassManager passes;
-  Chosen chosen(passes, left_out);
+  Chosen chosen(passes, left_out, added);
   auto* const modules = new llvm::MachineModuleInfoWrapperPass(&machine);
   llvm::TargetPassConfig* const config = machine.createPassConfig(chosen);
   config->setDisableVerify(true);

@@ -4,6 +4,7 @@
 #include <llvm/IR/Verifier.h>
 
 #include "backend.h"
+#include "exact_accesses.h"
 #include "large_kernels.h"
 #include "llvm_emit.h"
 #include "llvm_guard.h"
@@ -113,7 +114,8 @@ std::string assemble(llvm::Module& module, llvm::TargetMachine& machine) {
   }
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream out(text);
-  emit_code(module, machine, llvm::CodeGenFileType::AssemblyFile, left_out, out);
+  emit_code(module, machine, llvm::CodeGenFileType::AssemblyFile, left_out, out,
+            {.behind = "GPU Load and Store Vectorizer", .make = nvptx::make_exact_accesses_pass});
   std::string ptx(text.str());
   // With lines on, LLVM also writes a debug section without anything in it. Nobody reads it, and readers of PTX may stumble over it.
   constexpr std::string_view kEmptySection = "\t.section\t.debug_macinfo\t{\t}\n";

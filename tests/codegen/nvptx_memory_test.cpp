@@ -146,6 +146,88 @@ TEST_CASE("compare-and-swap is relaxed at device scope, float minimum and maximu
   }
 }
 
+namespace {
+
+// Reads or writes x at known elements of a 16-byte aligned place, in one block of code; the other end of each copy lies apart from all others.
+std::string copies(const std::string& type, const std::string& elements, bool shared, bool loads) {
+  const std::string x = shared ? "s" : "x", extent = std::to_string(elements.back() - '0' + 1);
+  std::string lines = "options checked=false\nbuffer x : " + type + "[*] inout\nbuffer y : " + type + "[*] inout\n" +
+                      (shared ? "shared s : " + type + "[" + extent + "]\n" : "") + "body {\n%i = thread_id.x\n";
+  for (const char e : elements) {
+    lines += std::string("%c") + e + " = const " + e + " : u32\n%k" + e + " = const " + e + "000 : u32\n%j" + e + " = add %i, %k" + e + "\n";
+  }
+  for (const char e : elements) lines += std::string("%v") + e + " = load " + (loads ? x + "[%c" : "y[%j") + e + "]\n";
+  for (const char e : elements) lines += std::string("store ") + (loads ? "y[%j" : x + "[%c") + e + "], %v" + e + "\n";
+  return lines + "}";
+}
+
+}  // namespace
+
+TEST_CASE("adjacent accesses become wide ones, but none of bytes that the kernel did not ask for") {
+  // LLVM's vectoriser fills gaps of loads, and makes four elements of three.
+  struct Row {
+    std::string type, elements;
+    std::vector<std::string> accesses;
+  };
+  const Row rows[] = {
+      {"u32", "012", {"v2.b32", "b32"}},
+      {"u32", "123", {"b32", "v2.b32"}},
+      {"u32", "02", {"b32", "b32"}},
+      {"u32", "03", {"b32", "b32"}},
+      {"u32", "013", {"v2.b32", "b32"}},
+      {"u32", "023", {"b32", "v2.b32"}},
+      {"f32", "0134", {"v2.b32", "b32", "b32"}},
+      {"f32", "0123", {"v4.b32"}},
+      {"i32", "0123456", {"v4.b32", "v2.b32", "b32"}},
+      {"u32", "01234567", {"v4.b32", "v4.b32"}},
+      {"u64", "01", {"v2.b64"}},
+      {"f64", "012", {"v2.b64", "b64"}},
+  };
+  for (const std::string arch : {"sm_75", "sm_90", "sm_103"}) {
+    CompileOptions options = ptx_options(arch);
+    options.aligned16 = true;
+    for (const Row& row : rows) {
+      for (const bool shared : {false, true}) {
+        for (const bool loads : {true, false}) {
+          CAPTURE(arch);
+          CAPTURE(row.type);
+          CAPTURE(row.elements);
+          const std::string ptx = ptx_of(copies(row.type, row.elements, shared, loads), options);
+          const std::string nc = loads && !shared ? "nc." : "", access = std::string(loads ? "ld." : "st.") + (shared ? "shared." : "global.") + nc;
+          for (const std::string shape : {"b32", "b64", "v2.b32", "v2.b64", "v4.b32"}) {
+            const auto wanted = std::count(row.accesses.begin(), row.accesses.end(), shape);
+            CHECK_MESSAGE(count(ptx, access + shape) == wanted, access << shape << "\n" << ptx);
+          }
+          CHECK_MESSAGE(count(ptx, access) == static_cast<int>(row.accesses.size()), ptx);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a local array is read and written in no more than its elements") {
+  const std::string ptx = assembled_on_all(R"(
+    options checked=false
+    buffer x : u32[*] inout
+    local l : u32[3]
+    body {
+      %0 = const 0 : u32
+      %1 = const 1 : u32
+      %2 = const 2 : u32
+      %i = thread_id.x
+      %v = load x[%i]
+      store l[%v], %i
+      %a = load l[%0]
+      %b = load l[%1]
+      %c = load l[%2]
+      %s = add %a, %b
+      %t = mul %s, %c
+      store x[%i], %t
+    })");
+  CHECK(has(ptx, "ld.local"));
+  CHECK(!has(ptx, "ld.local.v4"));
+}
+
 TEST_CASE("local memory with known indices needs no memory") {
   const std::string ptx = assembled_on_all(R"(
     options checked=false
