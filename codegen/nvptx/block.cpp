@@ -71,8 +71,7 @@ Value* Lowering::emit_block_uniform(const ir::Op& op) {
   const llvm::Align align(width / 8);
   b_.CreateCondBr(b_.CreateICmpEQ(lane(), first), offer, wait);
   b_.SetInsertPoint(offer);
-  b_.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, uniform_scratch_, bits, align, llvm::AtomicOrdering::Monotonic,
-                     c_.getOrInsertSyncScopeID("device"));
+  b_.CreateAlignedStore(bits, uniform_scratch_, align)->setAtomic(llvm::AtomicOrdering::Monotonic, c_.getOrInsertSyncScopeID("block"));
   b_.CreateBr(wait);
   b_.SetInsertPoint(wait);
   emit_barrier();

@@ -208,9 +208,9 @@ const Row kBlock[] = {
     {"barrier_any %a", "bool", "bool", {"bar.red.or.pred"}},
     {"barrier_all %a", "bool", "bool", {"bar.red.and.pred"}},
     {"barrier_count %a", "bool", "u32", {"bar.red.popc.u32"}},
-    {"block_uniform %a", "f32", "f32", {"atom.shared.exch.b32", "bar.sync", "ld.shared.b32"}},
-    {"block_uniform %a", "u64", "u64", {"atom.shared.exch.b64", "bar.sync", "ld.shared.b64"}},
-    {"block_uniform %a", "bool", "bool", {"atom.shared.exch.b32", "bar.sync"}},
+    {"block_uniform %a", "f32", "f32", {"st.relaxed.cta.shared.b32", "bar.sync", "ld.shared.b32"}},
+    {"block_uniform %a", "u64", "u64", {"st.relaxed.cta.shared.b64", "bar.sync", "ld.shared.b64"}},
+    {"block_uniform %a", "bool", "bool", {"st.relaxed.cta.shared.b32", "bar.sync"}},
 };
 
 // The PTX of several kernels with names of their own as one module.

@@ -9,11 +9,14 @@
 #include "kiln/ir/text.h"
 #include "src/local_server.h"
 #include "support/clients.h"
+#include "support/sim.h"
 
 namespace kiln::test {
 namespace {
 
 using Mode = ir::PrepareOptions::Mode;
+
+constexpr const char* kLowestLevel = "x86-64";
 
 std::string mode_name(Mode mode) { return mode == Mode::Unchecked ? "unchecked" : "checked"; }
 
@@ -107,13 +110,11 @@ Outcome run_device(const Client& client, const Variant& variant, const LaunchCon
 
 }  // namespace
 
-const std::vector<Client>& devices() {
-  static const std::vector<Client> all = [] {
-    std::vector<Client> list = clients();
-    // The same processor with fewer of its instructions, too: what has a vector instruction on one level is made of others on the next.
-    if (asked_for("cpu")) list.emplace_back(rt::make_server(rt::make_cpu_device({.workers = 3, .arch = "x86-64"}).value()));
-    return list;
-  }();
+std::vector<Client> devices() {
+  std::vector<Client> all = clients();
+  // The same processor with fewer of its instructions, too: what has a vector instruction on one level is made of others on the next.
+  static const Client& lowest = *new Client(rt::make_server(rt::make_cpu_device({.workers = 3, .arch = kLowestLevel}).value()));
+  if (asked_for("cpu")) all.push_back(lowest);
   return all;
 }
 
@@ -138,10 +139,16 @@ std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& 
     if (ways.interpreter) outcomes.push_back(run_interpreter(variant, config, args, mode));
     const bool off = mode == Mode::Unchecked;
     for (const Client& client : devices()) {
-      if (!ways.levels && &client != &devices().front() && client.properties().kind == "cpu") continue;
+      const std::string& arch = client.properties().arch;
+      if (!ways.levels && arch == kLowestLevel) continue;
+      const bool simulated = is_simulated(client);
+      if (simulated && ((ways.ptx == Ptx::Sm75 && arch != "sm_75") || (ways.ptx == Ptx::Sm90 && arch != "sm_90"))) continue;
+      // Threads in their order, and in another one.
+      std::optional<SimScript> order;
+      if (simulated && arch == "sm_90") order.emplace(R"({"order": "seeded", "seed": 1})");
       outcomes.push_back(run_device(client, variant, config, args, mode, off));
     }
-    // Threads in their order, and in another one.
+    if (asked_for("sim")) continue;  // the PTX was executed, for both architectures
     if (ways.ptx != Ptx::Sm90) outcomes.push_back(run_as_ptx("sm_75", variant, config, args, mode, off, 0));
     if (ways.ptx != Ptx::Sm75) outcomes.push_back(run_as_ptx("sm_90", variant, config, args, mode, off, 1));
   }

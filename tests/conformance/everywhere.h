@@ -102,7 +102,7 @@ struct Ways {
   bool checked = true, unchecked = true;
   bool interpreter = true;  // false for what the interpreter has no part in (host rules) or is too slow for
   Ptx ptx = Ptx::Both;
-  bool levels = true;  // false: of several levels of the CPU only the first
+  bool levels = true;  // false: of the CPU's levels only its own
 };
 
 // The interpreter, then each device that was asked for (support/clients.h; of the CPU the processor as it is and its lowest level), then
@@ -111,8 +111,8 @@ struct Ways {
 std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args,
                                     const Ways& ways = {});
 
-// The devices that run_everywhere uses.
-const std::vector<Client>& devices();
+// The devices that run_everywhere uses. Asked for anew each time: a simulated one that a kernel poisoned is replaced by one that is well.
+std::vector<Client> devices();
 
 bool same_bits(ir::Type type, const std::uint8_t* a, const std::uint8_t* b);  // all NaN are equal
 std::string shown(ir::Type type, const std::uint8_t* value);                  // "1.5 (0x3fc00000)"

@@ -43,6 +43,26 @@ TEST_CASE("the simulated driver opens, and each of its devices says what it is")
   CHECK(t4.properties().memory_bytes > (std::uint64_t{14} << 30));
 }
 
+TEST_CASE("after a simulated device was poisoned the next one who asks gets devices that are well") {
+  for (const int ordinal : {kSimH200, kSimT4}) {
+    CAPTURE(ordinal);
+    {
+      const Client client = test::sim_client(ordinal);
+      const test::SimScript script(R"({"calls": [{"name": "cuMemAlloc", "code": "CUDA_ERROR_ILLEGAL_ADDRESS", "sticky": true}]})");
+      const auto lost = Buffer<u32>::zeroed(client, 1 << 22);
+      REQUIRE_FALSE(lost.has_value());
+      CHECK(lost.error().is_device_poisoned());
+      CHECK_FALSE(client.sync().has_value());
+    }
+    // Whichever is asked for first, none of them is taken away by the second question.
+    const Client h200 = test::sim_client(kSimH200), t4 = test::sim_client(kSimT4);
+    for (const Client& client : {h200, t4}) {
+      CHECK(client.sync().has_value());
+      CHECK(Buffer<u32>::from_host(client, numbers(1000)).value().read().value() == numbers(1000));
+    }
+  }
+}
+
 TEST_CASE("what is written comes back, of any size, also larger than what is staged at a time") {
   const Client client(make_sim_server());
   for (const std::size_t n : {1u, 3u, 1000u, 20'000'003u}) {

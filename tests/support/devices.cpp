@@ -231,11 +231,10 @@ DeviceOutcome run_on_device(const std::string& device, const Variant& variant, c
                             const EverywhereOptions& options) {
   DeviceOutcome out = run_once(device, variant, config, args, options);
   if (!out.error || !out.error->is_device_poisoned() || !device.starts_with("cuda sim ")) return out;
-  // What the simulated device found says more than the driver's answer, and the next test gets a device that is well.
+  // What the simulated device found says more than the driver's answer.
   Error::Data data = out.error->data();
   data.message += "; the simulated device reports: " + sim_report();
   out.error = Error(std::move(data));
-  renew_sim();
   return out;
 }
 

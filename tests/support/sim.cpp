@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -47,18 +48,39 @@ Servers& servers() {
 
 }  // namespace
 
+namespace {
+
+// All of the driver's state goes, so that of the other devices too.
+void renew(Servers& all) {
+  all.by_ordinal.clear();
+  sim_symbol<void (*)()>("kiln_simcuda_reset")();
+  sim_driver().call.cuInit(0);
+}
+
+bool is_lost(const std::shared_ptr<Server>& server) {
+  const auto state = Client(server).sync();
+  return !state.has_value() && state.error().is_device_poisoned();
+}
+
+}  // namespace
+
 Client sim_client(int ordinal) {
-  const std::lock_guard lock(servers().mutex);
-  std::shared_ptr<Server>& server = servers().by_ordinal[ordinal];
+  Servers& all = servers();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [_, server] : all.by_ordinal) {
+    if (!is_lost(server)) continue;
+    renew(all);
+    break;
+  }
+  std::shared_ptr<Server>& server = all.by_ordinal[ordinal];
   if (server == nullptr) server = make_sim_server(ordinal);
   return Client(server);
 }
 
-void renew_sim() {
-  const std::lock_guard lock(servers().mutex);
-  servers().by_ordinal.clear();
-  sim_symbol<void (*)()>("kiln_simcuda_reset")();
-  sim_driver().call.cuInit(0);
+bool is_simulated(const Client& client) {
+  Servers& all = servers();
+  const std::lock_guard lock(all.mutex);
+  return std::any_of(all.by_ordinal.begin(), all.by_ordinal.end(), [&](const auto& entry) { return entry.second.get() == &client.server(); });
 }
 
 SimScript::SimScript(const std::string& json) {

@@ -23,11 +23,10 @@ inline constexpr SimDevice kSimDevices[] = {{"cuda sim h200", kSimH200}, {"cuda 
 
 // A server of its own on one of them.
 std::shared_ptr<Server> make_sim_server(int ordinal = kSimH200, const rt::CudaOptions& options = {});
-// The process's client of one of them; immortal.
+// The process's client of one of them. Where one of these devices was poisoned, the driver starts anew first, so that the caller gets one that
+// is well and one fault makes one test fail; clients, streams and buffers from before are of no use then. Ask for it in each test.
 Client sim_client(int ordinal);
-
-// After a device was poisoned: all clients of this process start anew, on devices that are well. Nobody may use one meanwhile.
-void renew_sim();
+bool is_simulated(const Client& client);  // made by sim_client, and not replaced since
 
 // The fault script while one lives; see tests/simcuda/README.md. Throws std::runtime_error when it is wrong.
 class SimScript {
