@@ -1,7 +1,7 @@
 # Part of ./dev: running the doctest programs and the other ctest entries, and counting. Sourced.
 
 known_devices="cpu sim cuda"
-default_devices="cpu"
+default_devices="cpu,sim"
 
 # run_program LOG PROGRAM ARG...: output and exit status into LOG and LOG.rc. A hang ends after KILN_TEST_TIMEOUT seconds.
 run_program() {
@@ -81,11 +81,6 @@ test_command() {
   fi
 
   run_tests "$tree" ${parts[@]+"${parts[@]}"}
-  # The programs that use the default device run again with a GPU as that: the simulated one, or the real one.
-  local gpu
-  for gpu in sim cuda; do
-    case ",$devices," in *",$gpu,"*) run_again_on "$gpu" "$tree" ${parts[@]+"${parts[@]}"} ;; esac
-  done
   finish
 }
 
@@ -122,33 +117,6 @@ run_tests() {
   wait
   for name in ${programs[@]+"${programs[@]}"}; do count_program "$name" "$logs/$name.log" "$filtered"; done
   if [ ${#areas[@]} -eq 0 ]; then run_extras "$tree" "$logs" "$@"; fi
-}
-
-# run_again_on sim|cuda TREE [NAME...]: the areas whose tests take the default device, on a GPU. Adds to the totals.
-run_again_on() {
-  local gpu="$1" tree="$2" name logs="$2/test-logs-$1" areas=() args=(--no-colors=true) filters=() filtered=0
-  shift 2
-  for name in "$@"; do
-    if [ -x "$tree/bin/kiln_test_$name" ]; then areas+=("$name"); else filters+=("*$name*"); fi
-  done
-  if [ ${#filters[@]} -gt 0 ]; then
-    filtered=1
-    args+=("--test-case=$(IFS=,; echo "${filters[*]}")")
-  fi
-  rm -rf "$logs"
-  mkdir -p "$logs"
-  local library=()
-  if [ "$gpu" = sim ]; then library=("KILN_CUDA_LIBRARY=$PWD/$tree/lib/libkiln_simcuda.so" KILN_SIMCUDA_DEVICES=h200); fi
-  for name in dsl samples runtime; do
-    [ -x "$tree/bin/kiln_test_$name" ] || continue
-    if [ ${#areas[@]} -gt 0 ]; then
-      case " ${areas[*]} " in *" $name "*) ;; *) continue ;; esac
-    fi
-    local files=()
-    if [ "$name" = runtime ]; then files=("--source-file=*buffer_test*,*client_test*"); fi  # the others make their own devices
-    run_program "$logs/$name.log" env ${library[@]+"${library[@]}"} KILN_DEVICE=cuda KILN_TEST_DEVICES="$gpu" "$tree/bin/kiln_test_$name" "${args[@]}" ${files[@]+"${files[@]}"}
-    count_program "$name on $gpu" "$logs/$name.log" "$filtered"
-  done
 }
 
 # run_extras TREE LOGS [NAME...]: the ctest entries that are no doctest program (must-not-compile and the like), one count each.

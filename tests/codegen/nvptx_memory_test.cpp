@@ -148,13 +148,15 @@ TEST_CASE("compare-and-swap is relaxed at device scope, float minimum and maximu
 
 namespace {
 
-// Reads or writes x at known elements of a 16-byte aligned place, in one block of code; the other end of each copy lies apart from all others.
+// Reads or writes x at known elements of a 16-byte aligned place, in one block of code; the other end of each copy lies apart from all
+// others.
 std::string copies(const std::string& type, const std::string& elements, bool shared, bool loads) {
   const std::string x = shared ? "s" : "x", extent = std::to_string(elements.back() - '0' + 1);
   std::string lines = "options checked=false\nbuffer x : " + type + "[*] inout\nbuffer y : " + type + "[*] inout\n" +
                       (shared ? "shared s : " + type + "[" + extent + "]\n" : "") + "body {\n%i = thread_id.x\n";
   for (const char e : elements) {
-    lines += std::string("%c") + e + " = const " + e + " : u32\n%k" + e + " = const " + e + "000 : u32\n%j" + e + " = add %i, %k" + e + "\n";
+    lines +=
+        std::string("%c") + e + " = const " + e + " : u32\n%k" + e + " = const " + e + "000 : u32\n%j" + e + " = add %i, %k" + e + "\n";
   }
   for (const char e : elements) lines += std::string("%v") + e + " = load " + (loads ? x + "[%c" : "y[%j") + e + "]\n";
   for (const char e : elements) lines += std::string("store ") + (loads ? "y[%j" : x + "[%c") + e + "], %v" + e + "\n";
@@ -193,7 +195,8 @@ TEST_CASE("adjacent accesses become wide ones, but none of bytes that the kernel
           CAPTURE(row.type);
           CAPTURE(row.elements);
           const std::string ptx = ptx_of(copies(row.type, row.elements, shared, loads), options);
-          const std::string nc = loads && !shared ? "nc." : "", access = std::string(loads ? "ld." : "st.") + (shared ? "shared." : "global.") + nc;
+          const std::string nc = loads && !shared ? "nc." : "",
+                            access = std::string(loads ? "ld." : "st.") + (shared ? "shared." : "global.") + nc;
           for (const std::string shape : {"b32", "b64", "v2.b32", "v2.b64", "v4.b32"}) {
             const auto wanted = std::count(row.accesses.begin(), row.accesses.end(), shape);
             CHECK_MESSAGE(count(ptx, access + shape) == wanted, access << shape << "\n" << ptx);

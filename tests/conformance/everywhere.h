@@ -105,9 +105,9 @@ struct Ways {
   bool levels = true;  // false: of the CPU's levels only its own
 };
 
-// The interpreter, then each device that was asked for (support/clients.h; of the CPU the processor as it is and its lowest level), then
-// the PTX on the PTX machine: checked with every buffer aligned, unchecked with every buffer one element further. What a correct program
-// never does, as the interpreter sees it, fails the test.
+// The interpreter, then each device that was asked for (support/clients.h; of the CPU the processor as it is and its lowest level); without
+// simulated devices, which execute it, the PTX on the PTX machine too. Checked with every buffer aligned, unchecked with every buffer one
+// element further. What a correct program never does, as the interpreter sees it, fails the test.
 std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args,
                                     const Ways& ways = {});
 

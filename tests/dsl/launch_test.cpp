@@ -1,4 +1,4 @@
-// The typed launch on the CPU device: what it takes, what it refuses, where failures stay.
+// The typed launch: what it takes, what it refuses, where failures stay.
 #include "recording.h"
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include "src/server.h"
 #include "support/allocations.h"
 #include "support/comma_locale.h"
+#include "support/each_client.h"
 
 using namespace kiln;
 
@@ -41,14 +42,17 @@ Client cpu() {
   return client;
 }
 template <class T>
-Buffer<T> on_cpu(const std::vector<T>& host) { return Buffer<T>::from_host(cpu(), host).value(); }
+Buffer<T> on(const Client& client, const std::vector<T>& host) { return Buffer<T>::from_host(client, host).value(); }
+template <class T>
+Buffer<T> on_cpu(const std::vector<T>& host) { return on(cpu(), host); }
 
 }  // namespace
 
 TEST_CASE("a launch takes host numbers that fit their parameter, whatever their type") {
-  const auto x = on_cpu<f32>({1, 2, 3, 4});
-  auto y = on_cpu<f32>({1, 1, 1, 1});
-  const Stream stream = cpu().stream();
+  const Client client = test::each_client();
+  const auto x = on<f32>(client, {1, 2, 3, 4});
+  auto y = on<f32>(client, {1, 1, 1, 1});
+  const Stream stream = client.stream();
   CHECK(add_to(stream, for_num_elems(4), x, y, 2.0f, 4u).has_value());
   CHECK(stream.sync().has_value());
   CHECK(add_to({{1}, {32}}, x, y, 0.5, std::size_t{3}).has_value());
@@ -143,27 +147,29 @@ TEST_CASE("a kernel that could not be recorded or compiled for want of host memo
 }
 
 TEST_CASE("a launch refuses a number that does not fit, and names the argument") {
-  const auto x = on_cpu<f32>({1, 2});
+  const Client client = test::each_client();
+  const auto x = on<f32>(client, {1, 2});
   const std::pair<double, const char*> cases[] = {{1e39, "argument 3 ('a') is a number that does not fit Val<f32>"}};
   for (const auto& [a, message] : cases) {
-    auto y = on_cpu<f32>({1, 1});
+    auto y = on<f32>(client, {1, 1});
     auto r = add_to(for_num_elems(2), x, y, a, 2);
     REQUIRE(!r.has_value());
     CHECK(r.error().data().message == message);
   }
-  auto y = on_cpu<f32>({1, 1});
+  auto y = on<f32>(client, {1, 1});
   CHECK(add_to(for_num_elems(2), x, y, 1, -1).error().data().message == "argument 4 ('n') is a number that does not fit Val<u32>");
   CHECK(add_to(for_num_elems(2), x, y, 1, 1ull << 32).error().data().message == "argument 4 ('n') is a number that does not fit Val<u32>");
   CHECK(add_to(for_num_elems(2), x, y, 16777217, 1).error().data().message == "argument 3 ('a') is a number that does not fit Val<f32>");
-  auto b = on_cpu<u32>({0});
+  auto b = on<u32>(client, {0});
   CHECK(bool_scalar(for_num_elems(1), b, true, -3).has_value());
   CHECK(b.read().value() == std::vector<u32>{static_cast<u32>(-3)});
 }
 
 TEST_CASE("a recording error is what every launch reports, and it stays on the outputs only") {
-  const auto x = on_cpu<f32>({1, 2});
-  auto y = on_cpu<f32>({1, 1});
-  auto z = on_cpu<f32>({1, 1});
+  const Client client = test::each_client();
+  const auto x = on<f32>(client, {1, 2});
+  auto y = on<f32>(client, {1, 1});
+  auto z = on<f32>(client, {1, 1});
   for (Buffer<f32>* out : {&y, &z}) {
     auto r = broken(for_num_elems(2), x, *out);
     REQUIRE(!r.has_value());
@@ -179,7 +185,8 @@ TEST_CASE("a recording error is what every launch reports, and it stays on the o
 }
 
 TEST_CASE("a refused config is reported by the launch and stays on its outputs") {
-  auto y = on_cpu<u32>(std::vector<u32>(8));
+  const Client client = test::each_client();
+  auto y = on<u32>(client, std::vector<u32>(8));
   CHECK(filled.with({.n = 8})({{1}, {1}}, y).has_value());
   CHECK(y.read().value() == std::vector<u32>(8, 8));
   auto r = filled.with({.n = 5})({{1}, {1}}, y);
@@ -191,22 +198,24 @@ TEST_CASE("a refused config is reported by the launch and stays on its outputs")
 }
 
 TEST_CASE("modes: checked finds an access out of range, unchecked takes the author's word") {
-  auto y = on_cpu<u32>(std::vector<u32>(4));
+  const Client client = test::each_client();
+  auto y = on<u32>(client, std::vector<u32>(4));
   filled.with({.n = 8}).checked()({{1}, {1}}, y);
   auto read = y.read();
   REQUIRE(!read.has_value());
   HAS(read.error().text(), "launch_test.cpp:");
-  auto big = on_cpu<u32>(std::vector<u32>(8));
+  auto big = on<u32>(client, std::vector<u32>(8));
   CHECK(filled.with({.n = 8}).unchecked()({{1}, {1}}, big).has_value());
   CHECK(big.read().value() == std::vector<u32>(8, 8));
 }
 
 TEST_CASE("a strided parameter takes a dense buffer and a transposed view") {
-  const auto x = Buffer<i32, 2>::from_host(cpu(), {1, 2, 3, 4, 5, 6}, {2, 3}).value();
-  auto y = Buffer<i32, 2>::zeroed(cpu(), 2, 3).value();
+  const Client client = test::each_client();
+  const auto x = Buffer<i32, 2>::from_host(client, {1, 2, 3, 4, 5, 6}, {2, 3}).value();
+  auto y = Buffer<i32, 2>::zeroed(client, 2, 3).value();
   CHECK(transposing(cover({3, 2}, {8, 8}), x, y).has_value());
   CHECK(y.read().value() == std::vector<i32>{1, 2, 3, 4, 5, 6});
-  auto t = Buffer<i32, 2>::zeroed(cpu(), 3, 2).value();
+  auto t = Buffer<i32, 2>::zeroed(client, 3, 2).value();
   CHECK(transposing(cover({2, 3}, {8, 8}), StridedView<i32, 2>(x).transposed(), t).has_value());
   CHECK(t.read().value() == std::vector<i32>{1, 4, 2, 5, 3, 6});
 }
@@ -269,9 +278,10 @@ TEST_CASE("a kernel that launches itself, or asks for its own variant, is a reco
 }
 
 TEST_CASE("a refused launch names the kernel and where it is defined") {
+  const Client client = test::each_client();
   constexpr unsigned line = __LINE__ + 1;
   const auto kernel = local_kernel("refused", [](Out<u32> a) { a[0] = 1; }, "(a)");
-  auto y = on_cpu<u32>({0});
+  auto y = on<u32>(client, {0});
   const auto refused = kernel({{1}, {0}}, y);
   REQUIRE(!refused.has_value());
   CHECK(refused.error().rule() == "ZeroDimension");
@@ -280,13 +290,15 @@ TEST_CASE("a refused launch names the kernel and where it is defined") {
 }
 
 TEST_CASE("an access out of range in shared memory tells where the memory is declared") {
+  const Client client = test::each_client();
   constexpr unsigned line = __LINE__ + 2;
   const auto kernel = local_kernel("wild", [](Out<u32> a, Val<u32> n) {
     Shared<u32> tile(4);
+    tile[0] = 2;
     tile[n] = 1;
     a[0] = tile[0];
   }, "(a, n)");
-  auto y = on_cpu<u32>({0});
+  auto y = on<u32>(client, {0});
   CHECK(kernel({{1}, {1}}, y, 7).has_value());
   const auto read = y.read();
   REQUIRE(!read.has_value());

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <string>
 
+#include "support/clients.h"
 #include "support/process.h"
 
 using kiln::test::ProcessResult;
+using kiln::test::program_devices;
 using kiln::test::run_process;
 using kiln::test::TempFolder;
 
@@ -16,14 +18,16 @@ const std::string bin = std::string(KILN_BINARY_DIR) + "/bin/sample_";
 
 }  // namespace
 
-TEST_CASE("every sample program finds its results right") {
-  for (const std::string name : {"saxpy", "stencil", "matmul", "reduce", "histogram", "scan"}) {
-    const ProcessResult r = run_process({bin + name}, {"KILN_DEVICE=cpu"});
-    INFO(name << ": " << r.out << r.err);
-    CHECK(r.status == 0);
-    CHECK(r.out.starts_with(name + ": ok, "));
-    CHECK(std::count(r.out.begin(), r.out.end(), '\n') == 1);
-    CHECK(r.err == "");
+TEST_CASE("every sample program finds its results right, on every device") {
+  for (const auto& device : program_devices()) {
+    for (const std::string name : {"saxpy", "stencil", "matmul", "reduce", "histogram", "scan"}) {
+      const ProcessResult r = run_process({bin + name}, device.environment);
+      INFO(name << " on " << device.name << ": " << r.out << r.err);
+      CHECK(r.status == 0);
+      CHECK(r.out.starts_with(name + ": ok, "));
+      CHECK(std::count(r.out.begin(), r.out.end(), '\n') == 1);
+      CHECK(r.err == "");
+    }
   }
 }
 
@@ -38,13 +42,16 @@ TEST_CASE("the demo counts a file whose length is no multiple of a word") {
   const TempFolder folder;
   std::string bytes;
   for (int i = 0; i < 100'003; ++i) bytes += static_cast<char>(i * i >> 3);
-  const ProcessResult r = run_process({bin + "demo", "--file", folder.write("bytes", bytes)}, {"KILN_DEVICE=cpu"});
-  INFO(r.out << r.err);
-  CHECK(r.status == 0);
-  for (const char* part : {"kernel samples::byte_histogram", "declared in     proven: read only", "declared inout  proven: read and written",
-                           "declared out    proven: written only", ".visible .entry samples$3a$3abyte_histogram", "GB/s",
-                           "demo: ok, all 256 counts and the entropy agree with plain C++"}) {
-    CHECK_MESSAGE(r.out.find(part) != std::string::npos, part);
+  for (const auto& device : program_devices()) {
+    const ProcessResult r = run_process({bin + "demo", "--file", folder.write("bytes", bytes)}, device.environment);
+    INFO(device.name << ": " << r.out << r.err);
+    CHECK(r.status == 0);
+    for (const char* part :
+         {"kernel samples::byte_histogram", "declared in     proven: read only", "declared inout  proven: read and written",
+          "declared out    proven: written only", ".visible .entry samples$3a$3abyte_histogram", "GB/s",
+          "demo: ok, all 256 counts and the entropy agree with plain C++"}) {
+      CHECK_MESSAGE(r.out.find(part) != std::string::npos, part);
+    }
   }
 }
 

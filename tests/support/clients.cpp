@@ -20,4 +20,16 @@ std::vector<Client> clients() {
   return all;
 }
 
+std::vector<ProgramDevice> program_devices() {
+  std::vector<ProgramDevice> all;
+  if (asked_for("cpu")) all.push_back({"cpu", {"KILN_DEVICE=cpu"}});
+  if (asked_for("sim")) {
+    for (const SimDevice& sim : kSimDevices)
+      all.push_back(
+          {sim.name, {"KILN_DEVICE=cuda", "KILN_CUDA_LIBRARY=" + sim_library(), std::string("KILN_SIMCUDA_DEVICES=") + sim.described}});
+  }
+  if (asked_for("cuda")) all.push_back({"cuda", {"KILN_DEVICE=cuda", "KILN_CUDA_LIBRARY"}});
+  return all;
+}
+
 }  // namespace kiln::test

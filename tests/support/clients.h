@@ -14,4 +14,11 @@ bool asked_for(const std::string& kind);
 // when one cannot be opened.
 std::vector<Client> clients();
 
+// The same devices for programs that a test starts: each is the default device in an environment.
+struct ProgramDevice {
+  std::string name;
+  std::vector<std::string> environment;  // as run_process takes it
+};
+std::vector<ProgramDevice> program_devices();
+
 }  // namespace kiln::test

@@ -80,7 +80,8 @@ Client sim_client(int ordinal) {
 bool is_simulated(const Client& client) {
   Servers& all = servers();
   const std::lock_guard lock(all.mutex);
-  return std::any_of(all.by_ordinal.begin(), all.by_ordinal.end(), [&](const auto& entry) { return entry.second.get() == &client.server(); });
+  return std::any_of(all.by_ordinal.begin(), all.by_ordinal.end(),
+                     [&](const auto& entry) { return entry.second.get() == &client.server(); });
 }
 
 SimScript::SimScript(const std::string& json) {

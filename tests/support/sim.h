@@ -17,14 +17,15 @@ inline constexpr int kSimH200 = 0, kSimT4 = 1, kSimTiny = 2, kSimA100 = 3;
 // Those that tests of every device run on, by the names that tests use.
 struct SimDevice {
   const char* name;
+  const char* described;  // for KILN_SIMCUDA_DEVICES
   int ordinal;
 };
-inline constexpr SimDevice kSimDevices[] = {{"cuda sim h200", kSimH200}, {"cuda sim t4", kSimT4}};
+inline constexpr SimDevice kSimDevices[] = {{"cuda sim h200", "h200", kSimH200}, {"cuda sim t4", "t4", kSimT4}};
 
 // A server of its own on one of them.
 std::shared_ptr<Server> make_sim_server(int ordinal = kSimH200, const rt::CudaOptions& options = {});
-// The process's client of one of them. Where one of these devices was poisoned, the driver starts anew first, so that the caller gets one that
-// is well and one fault makes one test fail; clients, streams and buffers from before are of no use then. Ask for it in each test.
+// The process's client of one of them. Where one of these devices was poisoned, the driver starts anew first, so that the caller gets one
+// that is well and one fault makes one test fail; clients, streams and buffers from before are of no use then. Ask for it in each test.
 Client sim_client(int ordinal);
 bool is_simulated(const Client& client);  // made by sim_client, and not replaced since
 
