@@ -141,6 +141,7 @@ std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& 
     for (const Client& client : devices()) {
       const std::string& arch = client.properties().arch;
       if (!ways.levels && arch == kLowestLevel) continue;
+      if (client.properties().max_dynamic_shared < ways.shared_bytes) continue;
       const bool simulated = is_simulated(client);
       if (simulated && ((ways.ptx == Ptx::Sm75 && arch != "sm_75") || (ways.ptx == Ptx::Sm90 && arch != "sm_90"))) continue;
       // Threads in their order, and in another one.

@@ -103,6 +103,7 @@ struct Ways {
   bool interpreter = true;  // false for what the interpreter has no part in (host rules) or is too slow for
   Ptx ptx = Ptx::Both;
   bool levels = true;  // false: of the CPU's levels only its own
+  std::uint32_t shared_bytes = 0;  // that the launch needs in a block; devices that have less take no part
 };
 
 // The interpreter, then each device that was asked for (support/clients.h; of the CPU the processor as it is and its lowest level); without
