@@ -77,6 +77,12 @@ Client sim_client(int ordinal) {
   return Client(server);
 }
 
+void renew_sim() {
+  Servers& all = servers();
+  const std::lock_guard lock(all.mutex);
+  renew(all);
+}
+
 bool is_simulated(const Client& client) {
   Servers& all = servers();
   const std::lock_guard lock(all.mutex);

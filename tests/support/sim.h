@@ -27,6 +27,9 @@ std::shared_ptr<Server> make_sim_server(int ordinal = kSimH200, const rt::CudaOp
 // The process's client of one of them. Where one of these devices was poisoned, the driver starts anew first, so that the caller gets one
 // that is well and one fault makes one test fail; clients, streams and buffers from before are of no use then. Ask for it in each test.
 Client sim_client(int ordinal);
+// All clients of this process start anew, on devices that are well and with the driver's counts at their beginning. Nobody may use one
+// meanwhile.
+void renew_sim();
 bool is_simulated(const Client& client);  // made by sim_client, and not replaced since
 
 // The fault script while one lives; see tests/simcuda/README.md. Throws std::runtime_error when it is wrong.
