@@ -102,7 +102,7 @@ struct Ways {
   bool checked = true, unchecked = true;
   bool interpreter = true;  // false for what the interpreter has no part in (host rules) or is too slow for
   Ptx ptx = Ptx::Both;
-  bool levels = true;  // false: of the CPU's levels only its own
+  bool levels = true;              // false: of the CPU's levels only its own
   std::uint32_t shared_bytes = 0;  // that the launch needs in a block; devices that have less take no part
 };
 

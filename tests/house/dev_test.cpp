@@ -46,6 +46,23 @@ TEST_CASE("passed test cases are added up and the run ends with 0") {
   CHECK(last_line(result.out) == "1203 passed, 0 failed");
 }
 
+TEST_CASE("tests are run on the CPU and on the simulated GPUs unless other devices are named") {
+  for (const auto& [options, devices] :
+       {std::pair<std::string, std::string>{"", "cpu,sim"}, {"--devices cpu", "cpu"}, {"--devices=sim,cuda", "sim,cuda"}}) {
+    CAPTURE(options);
+    TempFolder tree;
+    add_program(tree, "a", "test \"$KILN_TEST_DEVICES\" = '" + devices + "' && " + kGood);
+    const auto result = run_process({"bash", "-c",
+                                     "set -euo pipefail; source cmake/dev/setup.sh; source cmake/dev/tests.sh; setup_packages() { :; }; "
+                                     "build_tree() { :; }; run_extras() { :; }; test_command '" +
+                                         tree.path() + "' " + options},
+                                    {"KILN_TEST_TIMEOUT=20", "KILN_TEST_DEVICES=other"}, 60, KILN_SOURCE_DIR);
+    CAPTURE(result.out);
+    CAPTURE(result.err);
+    CHECK(last_line(result.out) == "3 passed, 0 failed");
+  }
+}
+
 TEST_CASE("a program that fails, crashes, hangs, says nothing or runs nothing fails the run and is named") {
   struct Row {
     const char *what, *script, *last, *says;
