@@ -1,10 +1,10 @@
-// Runs a kernel as text on the interpreter and, as PTX, on the PTX machine, and compares bits.
+// Runs a kernel as text on the interpreter and, as PTX, on the simulated driver's engine, and compares bits.
 #pragma once
 #include <cstring>
 
 #include "interp/interp.h"
 #include "nvptx_kernels.h"
-#include "support/ptx_machine.h"
+#include "support/run_ptx.h"
 
 namespace kiln::test {
 

@@ -107,7 +107,7 @@ struct Ways {
 };
 
 // The interpreter, then each device that was asked for (support/clients.h; of the CPU the processor as it is and its lowest level); without
-// simulated devices, which execute it, the PTX on the PTX machine too. Checked with every buffer aligned, unchecked with every buffer one
+// simulated devices, which execute it, the PTX on their engine too. Checked with every buffer aligned, unchecked with every buffer one
 // element further. What a correct program never does, as the interpreter sees it, fails the test.
 std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args,
                                     const Ways& ways = {});

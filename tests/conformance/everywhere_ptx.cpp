@@ -5,7 +5,7 @@
 
 #include "kiln/runtime/compiler.h"
 #include "src/fault_slots.h"
-#include "support/ptx_machine.h"
+#include "support/run_ptx.h"
 
 namespace kiln::test {
 namespace {

@@ -1,5 +1,5 @@
-// One launch on what executes without a device: the interpreter's launch, and the same launch as PTX on the PTX machine. Private to
-// everywhere.cpp.
+// One launch on what executes without a device: the interpreter's launch, and the same launch as PTX on the simulated driver's engine.
+// Private to everywhere.cpp.
 #pragma once
 #include <string>
 #include <vector>

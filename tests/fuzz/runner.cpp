@@ -13,8 +13,8 @@
 #include "src/fault_slots.h"
 #include "src/object_loader.h"
 #include "support/inexact_float.h"
-#include "support/ptx_machine.h"
 #include "support/ptxas.h"
+#include "support/run_ptx.h"
 
 namespace kiln::fuzz {
 namespace {
