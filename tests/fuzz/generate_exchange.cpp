@@ -80,7 +80,8 @@ void Generator::barrier_statement() {
     }
     b_.store(exchange_.mem, {to}, varying(exchange_.type).id);
     b_.barrier();
-    fold(keep(b_.load(exchange_.mem, {index_into(exchange_, 0, r_.chance(15))}), false).id);
+    if (r_.chance(25)) adjacent_loads(exchange_);
+    else fold(keep(b_.load(exchange_.mem, {index_into(exchange_, 0, r_.chance(15))}), false).id);
     b_.barrier();
   }
   for (const Value& v : before) fold(v.id);

@@ -113,8 +113,34 @@ Generator::Value Generator::load_input(Type t, bool uniform) {
   return keep(b_.load(m.mem, std::move(at)), uniform);
 }
 
+// Two to four elements side by side, which a device may load at once: at the end of the memory or aligned, in any order.
+void Generator::adjacent_loads(const Memory& m) {
+  const std::uint64_t n = m.extents.back();
+  const std::uint64_t count = std::min<std::uint64_t>(n, 2 + r_.below(3));
+  if (count == 0) return;
+  std::vector<ValueId> at;
+  for (unsigned d = 0; d + 1 < m.extents.size(); ++d) at.push_back(index_inside(m, d, true));
+  const Type t = r_.chance(70) ? Type::U32 : Type::U64;
+  ValueId base = kNone;
+  const std::uint64_t step = r_.chance(60) ? 4 : count;
+  if (n >= 2 * step && r_.chance(50)) {
+    std::uint64_t groups = 1;
+    while (groups * 2 * step <= n - count + step) groups *= 2;
+    base = b_.binary(Opcode::Mul, b_.binary(Opcode::And, varying(t).id, b_.constant(t, groups - 1)), b_.constant(t, step));
+  } else {
+    base = b_.constant(t, r_.chance(70) ? n - count : std::min(n - count, step * r_.below(4)));
+  }
+  const std::uint64_t first = r_.below(static_cast<std::uint32_t>(count));
+  for (std::uint64_t k = 0; k < count; ++k) {
+    at.push_back(b_.binary(Opcode::Add, base, b_.constant(t, (first + k) % count)));
+    fold(keep(b_.load(m.mem, at), false).id);
+    at.pop_back();
+  }
+}
+
 void Generator::input_statement() {
   if (inputs_.empty()) return own_statement();
+  if (r_.chance(30)) return adjacent_loads(r_.pick(inputs_));
   fold(load_input(r_.pick(inputs_).type, false).id);
 }
 

@@ -91,6 +91,7 @@ class Generator {
   ValueId extent_minus(const Memory& m, unsigned dimension, Type t, std::uint64_t less);
   Value load_input(Type t, bool uniform);
   void input_statement();
+  void adjacent_loads(const Memory& m);
   void guarded_statement();
   void own_statement();
   void local_statement();
