@@ -52,6 +52,7 @@ function(kiln_area name)
       PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
     target_link_libraries(kiln_${name} PUBLIC ${A_LINK} PRIVATE $<BUILD_INTERFACE:kiln_build> ${A_PRIVATE_LINK})
     target_compile_features(kiln_${name} PUBLIC cxx_std_23)
+    target_link_options(kiln_${name} PRIVATE -Wl,-Bsymbolic-functions)  # a call within the library goes straight there
   else()
     add_library(kiln_${name} INTERFACE)
     if(IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/include")  # an importing project refuses a folder that does not exist
