@@ -34,6 +34,8 @@ class Failed : public std::runtime_error {
 std::string one_line(const Error& error);
 // Under the wrappings (the read that found a claim, the skips in between) lies the failure itself.
 const Error& root_of(const Error& error);
+// Several lines as one.
+std::string joined(const std::string& text);
 
 using Mode = ir::PrepareOptions::Mode;
 

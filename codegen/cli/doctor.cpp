@@ -1,6 +1,10 @@
 // kiln doctor: what works here and, for the rest, why not. Works on a bare machine.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "command.h"
 #include "compile.h"
@@ -19,7 +23,7 @@ struct Check {
 
 Check check_code_generator() {
   const CodegenHandle& handle = code_generator();
-  if (handle.compiler == nullptr) return {"code generator", "broken", handle.error};
+  if (handle.compiler == nullptr) return {"code generator", "broken", joined(handle.error)};
   return {"code generator", "ok", handle.path + ", LLVM " + handle.compiler->llvm_version()};
 }
 
@@ -53,10 +57,20 @@ Check check_ptxas() {
   return {"ptxas", "ok", program + " (only --emit cubin uses it)"};
 }
 
+// What is read somewhere in Kiln; those of its own tests and of the simulated driver are not for users, and no mistakes.
+bool is_known(std::string_view name) {
+  constexpr std::string_view known[] = {"KILN_DEVICE", "KILN_CUDA_LIBRARY", "KILN_CODEGEN", "KILN_PTXAS", "KILN_VERIFY_LLVM", "KILN_JOBS"};
+  return std::find(std::begin(known), std::end(known), name) != std::end(known) || name.starts_with("KILN_TEST_") ||
+         name.starts_with("KILN_SIMCUDA_");
+}
+
 Check check_environment() {
   std::string text;
-  for (const char* name : {"KILN_DEVICE", "KILN_CUDA_LIBRARY", "KILN_CODEGEN", "KILN_ENV", "KILN_LOG"})
-    if (const char* value = std::getenv(name)) text += (text.empty() ? "" : ", ") + std::string(name) + "=" + value;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view set = *entry, name = set.substr(0, set.find('='));
+    if (!name.starts_with("KILN_")) continue;
+    text += (text.empty() ? "" : ", ") + std::string(set) + (is_known(name) ? "" : " (nothing reads a variable of that name)");
+  }
   // What programs that name no device get.
   if (const char* named = std::getenv("KILN_DEVICE"); named != nullptr && *named != 0) {
     if (const Result<Client> client = Client::open(named); !client)

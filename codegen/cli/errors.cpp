@@ -1,6 +1,20 @@
+#include <algorithm>
+
 #include "command.h"
 
 namespace kiln::cli {
+
+std::string joined(const std::string& text) {
+  std::string line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::size_t from = at;
+    while (from < end && text[from] == ' ') ++from;
+    if (from < end) line += (line.empty() ? "" : line.ends_with(':') ? " " : "; ") + text.substr(from, end - from);
+    at = end + 1;
+  }
+  return line;
+}
 
 const Error& root_of(const Error& error) {
   const Error* root = &error;

@@ -109,7 +109,7 @@ std::vector<Command> add_commands(CLI::App& app, Options& o) {
   run->add_option("--arg", o.args, "in:f32:[1,2,3]  in:f32:@file  in:u32:iota:1024  out:f32:32x32  inout:...  f32:2.5")
       ->expected(1)
       ->take_all();
-  run->add_option("--device", o.device, "cpu");
+  run->add_option("--device", o.device, "cpu, cuda or cuda:N; the default device unless given");
   run->add_flag("--bits", o.bits, "Values as hexadecimal bit patterns");
   return commands;
 }
@@ -120,13 +120,16 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* at = chosen.empty() ? &app : chosen.front();
   std::vector<std::string> left = at->remaining();
   if (left.empty()) left = app.remaining();
+  // An unknown option first: its value may be what is one word too many.
+  if (const auto option = std::find_if(left.begin(), left.end(), [](const std::string& s) { return s.starts_with("-"); });
+      option != left.end()) {
+    std::vector<std::string> names;
+    for (const CLI::Option* known : at->get_options())
+      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+    return unknown("option", option->substr(0, option->find('=')), names);
+  }
   if ((chosen.empty() || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) && !left.empty()) {
     std::vector<std::string> names;
-    if (left.front().starts_with("-")) {
-      for (const CLI::Option* option : at->get_options())
-        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-      return unknown("option", left.front().substr(0, left.front().find('=')), names);
-    }
     if (chosen.empty()) {
       for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
       return unknown("command", left.front(), names);
@@ -137,19 +140,6 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return at->get_name() + ": " + text;
-}
-
-// Several lines as one.
-std::string joined(const std::string& text) {
-  std::string line;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::size_t from = at;
-    while (from < end && text[from] == ' ') ++from;
-    if (from < end) line += (line.empty() ? "" : line.ends_with(':') ? " " : "; ") + text.substr(from, end - from);
-    at = end + 1;
-  }
-  return line;
 }
 
 // One line for people; with --json the same as a document on stdout.

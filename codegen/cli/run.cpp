@@ -106,9 +106,15 @@ int run_command(const Options& options) {
   std::vector<Argument> arguments;
   for (const std::string& text : options.args) arguments.push_back(parse_argument(text));
   const std::unique_ptr<Source> source = Source::open(options.source, Source::Places::OfSource);
-  const std::shared_ptr<const Variant> variant = source->variant(options.kernels.at(0));
-  const ir::Prepared& kernel = prepared(*variant, mode);
-  match_arguments(kernel.kernel, arguments);
+  const auto failed = [](const Error& error) {
+    print_json({{"outputs", Json::array()}, {"failure", failure_json(error)}});
+    return kFailed;
+  };
+  std::shared_ptr<const Variant> variant;
+  try {
+    variant = source->variant(options.kernels.at(0));
+    match_arguments(prepared(*variant, mode).kernel, arguments);
+  } catch (const Exception& e) { return failed(e.error()); }  // it does not record or is no valid kernel: the launch fails as any other
   const Client client = options.device.empty() ? Client::default_client() : Client::open(options.device).value();
 
   LaunchConfig config;
@@ -120,8 +126,7 @@ int run_command(const Options& options) {
     print_json({{"outputs", outputs.value()}, {"failure", nullptr}});
     return kDone;
   }
-  print_json({{"outputs", Json::array()}, {"failure", failure_json(outputs.error())}});
-  return kFailed;
+  return failed(outputs.error());
 }
 
 }  // namespace kiln::cli

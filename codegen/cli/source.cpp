@@ -81,6 +81,7 @@ class LibrarySource : public Source {
     Result<const KernelEntry*> entry = Registry::instance().find(name);
     if (!entry) usage(one_line(entry.error()));
     Result<std::shared_ptr<const Variant>> variant = entry.value()->variant(config);
+    if (!variant && variant.error().data().rule == "Recording") throw Exception(variant.error());  // the kernel's fault, not the caller's
     if (!variant) usage(one_line(variant.error()));
     return variant.value();
   }

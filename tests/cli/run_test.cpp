@@ -243,6 +243,34 @@ kernel "wild" {
   CHECK(json_of(require)["failure"]["text"].get<std::string>().find("x.size() >= y.size()") != std::string::npos);
 }
 
+TEST_CASE("a kernel that does not record or is not valid fails as a launch does: the failure as JSON, and 1") {
+  struct Row {
+    const char *kernel, *rule;
+  };
+  for (const Row& row : {Row{"leaves", "Recording"}, Row{"divergent", "InvalidKernel"}}) {
+    CAPTURE(row.kernel);
+    const auto result =
+        kiln_program({"run", KILN_BINARY_DIR "/lib/libkiln_test_cli_broken.so", row.kernel, "--grid", "1", "--block", "4", "--arg", "out:f32:4"});
+    CHECK(result.status == 1);
+    REQUIRE(!result.out.empty());
+    const auto failure = json_of(result)["failure"];
+    CHECK(json_of(result)["outputs"].empty());
+    CHECK(failure["rule"] == row.rule);
+    CHECK(failure["kernel"].get<std::string>().find(row.kernel) != std::string::npos);
+    CHECK(failure["place"].get<std::string>().find("broken.cpp:") != std::string::npos);
+  }
+  const auto show = kiln_program({"show", KILN_BINARY_DIR "/lib/libkiln_test_cli_broken.so", "leaves"});
+  CHECK(show.status == 1);
+  CHECK(show.err.find("leaves") != std::string::npos);
+}
+
+TEST_CASE("a misspelt option of run is named though its value is one word too many") {
+  const auto result = kiln_program({"run", kSaxpy, "saxpy", "--gird", "2", "--block", "4"});
+  CHECK(result.status == 2);
+  CHECK(result.err.find("--gird") != std::string::npos);
+  CHECK(result.err.find("--grid") != std::string::npos);
+}
+
 TEST_CASE("an empty grid succeeds and does nothing") {
   const auto result = kiln_program(
       {"run", kSaxpy, "saxpy", "--grid", "0", "--block", "32", "--arg", "in:f32:[1]", "--arg", "inout:f32:[5]", "--arg", "f32:1"});
