@@ -41,6 +41,20 @@ PtxRun warp_kernel(const std::string& type, const std::string& body, std::vector
 
 }  // namespace
 
+TEST_CASE("a choice between two parameters, of which LLVM makes a choice between their addresses, gives the one chosen") {
+  // Random kernel 635900.
+  PtxRun run;
+  run.buffers = {bytes_of(std::vector<std::uint64_t>{1, 2, 3, 4, 5}), std::vector<std::uint8_t>(32 * 8)};
+  run.scalars = {77};
+  run_both(
+      "options checked=false\nbuffer x : u64[*] in\nscalar s : u32\nbuffer y : u64[*] out\nbody {\n%i = thread_id.x\n%c = cast %i : bool\n"
+      "%n = extent x.0 : u32\n%s = param s\n%r = select %c, %n, %s\n%w = cast %r : u64\nstore y[%i], %w\n}",
+      run);
+  const auto got = values_of<std::uint64_t>(run.buffers[1]);
+  CHECK(got[0] == 77);
+  CHECK(got[1] == 5);
+}
+
 TEST_CASE("64-bit shifts count with all 64 bits of the count") {
   // LLVM 22 made one clamped shift of the comparison and the shift, and PTX takes 32 bits of a count.
   const std::vector<std::uint64_t> counts{0, 1, 31, 32, 63, 64, 65, 1ull << 32, (1ull << 32) + 1, 1ull << 63, ~0ull};
