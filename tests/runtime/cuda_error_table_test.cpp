@@ -11,6 +11,7 @@
 #include "support/misused_ptx.h"
 #include "support/sim.h"
 
+using namespace std::string_literals;
 using namespace kiln;
 using cuda::LoadedModule;
 using cuda::Param;
@@ -230,13 +231,7 @@ TEST_CASE("wrong programs, entries, arguments and handles are refused with cause
               {"another architecture", "compile it for this GPU (--arch)"}, kLoad209),
       at_load("and says that by its compiler", good, "CUDA_ERROR_INVALID_PTX",
               {"does not accept the PTX", "see its log below", "--arch", "ptxas fatal : SM version"}, kLoad218),
-      at_load("a cubin of another architecture",
-              [] {
-                return std::string(
-                    "\x7f"
-                    "ELF\2\1\1\0 and no more",
-                    23);
-              },
+      at_load("a cubin of another architecture", [] { return "\x7f" "ELF\2\1\1"s + '\0' + " and no more"; },
               "CUDA_ERROR_NO_BINARY_FOR_GPU", {"another architecture", "--arch"}),
       at_load("PTX newer than the driver", [] { return test::ptx_header("9.9", "sm_90"); }, "TargetMismatch",
               {"PTX 9.9", "PTX up to 9.0", "update the NVIDIA driver"}),
