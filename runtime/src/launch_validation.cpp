@@ -68,11 +68,14 @@ std::optional<std::uint64_t> element_count(const LaunchArg& arg, unsigned rank) 
 }
 
 ByteRange byte_hull(const LaunchArg& arg, const ParamFacts& param) {
-  const std::uint64_t n = element_count(arg, param.rank).value_or(0);
+  const std::optional<std::uint64_t> n = element_count(arg, param.rank);
   if (n == 0 || arg.binding.memory == nullptr) return {};
-  std::uint64_t elements = n;
-  if (param.strided && !strided_span(arg, param.rank, elements)) return arg.binding.range;
-  return {arg.binding.range.begin, arg.binding.range.begin + elements * ir::byte_size(param.type)};
+  std::uint64_t elements = n.value_or(0), bytes = 0, end = 0;
+  // Extents beyond all numbers: then all that was given.
+  if (!n || (param.strided && !strided_span(arg, param.rank, elements)) || !multiply(elements, ir::byte_size(param.type), bytes) ||
+      __builtin_add_overflow(arg.binding.range.begin, bytes, &end))
+    return arg.binding.range;
+  return {arg.binding.range.begin, end};
 }
 
 std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<const LaunchArg> args) {

@@ -3,18 +3,12 @@
 #include <complex>
 
 #include "conformance/everywhere.h"
+#include "conformance/made_of.h"
 
 using namespace kiln;
 using namespace kiln::test;
 
 namespace {
-
-template <class T>
-std::vector<T> made_of(std::size_t n, auto f) {
-  std::vector<T> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(f(i));
-  return v;
-}
 
 template <class T>
 void check_scale(T bias, T factor) {

@@ -8,34 +8,16 @@
 #include "kiln/ir/text.h"
 #include "kiln/runtime/buffer.h"
 #include "support/process.h"
+#include "runtime/add_one.h"
 #include "support/sim.h"
 
 using namespace kiln;
+using test::add_one;
 using test::kSimH200;
 using test::kSimT4;
 using test::make_sim_server;
 
 namespace {
-
-const Variant& add_one() {
-  static const Variant& variant = *new Variant(ir::parse_kernel(R"kir(kir 1
-kernel "add_one" {
-  buffer y : u32[*] inout
-  body {
-    %i = global_id.x
-    %n = size y
-    %in = lt %i, %n
-    if %in {
-      %v = load y[%i]
-      %one = const 1 : u32
-      %w = add %v, %one
-      store y[%i], %w
-    }
-  }
-}
-)kir"));
-  return variant;
-}
 
 // Stores at y[at].
 const Variant& stray() {

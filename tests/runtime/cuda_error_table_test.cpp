@@ -5,43 +5,24 @@
 #include <functional>
 #include <vector>
 
-#include "kiln/ir/text.h"
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/cuda.h"
 #include "support/misused_ptx.h"
+#include "runtime/add_one.h"
 #include "support/sim.h"
 
 using namespace std::string_literals;
 using namespace kiln;
 using cuda::LoadedModule;
 using cuda::Param;
+using test::add_one;
 using test::make_sim_server;
 
 namespace {
 
-const Variant& own() {
-  static const Variant& variant = *new Variant(ir::parse_kernel(R"kir(kir 1
-kernel "own" {
-  buffer y : u32[*] inout
-  body {
-    %i = global_id.x
-    %n = size y
-    %in = lt %i, %n
-    if %in {
-      %v = load y[%i]
-      %one = const 1 : u32
-      %w = add %v, %one
-      store y[%i], %w
-    }
-  }
-}
-)kir"));
-  return variant;
-}
-
 Result<void> run_own(const Stream& stream, const Buffer<u32>& y, const LaunchConfig& config) {
   const LaunchArg args[] = {y.arg()};
-  return launch(stream, {&own(), config, args, {}});
+  return launch(stream, {&add_one(), config, args, {}});
 }
 
 // What a row has to work with.
@@ -346,7 +327,7 @@ TEST_CASE("a kernel of Kiln's own gets the same refusals, loses nothing by them 
     const auto y = Buffer<u32>::from_host(client, {6, 6}).value();
     const Error error = World::of(run_own(client.default_stream(), y, wrong.config));
     CHECK(error.rule() == wrong.rule);
-    CHECK(error.kernel() == "own");
+    CHECK(error.kernel() == "add_one");
     CHECK(y.read().value() == std::vector<u32>{6, 6});
     CHECK(run_own(client.default_stream(), y, {{1}, {32}}).has_value());
     CHECK(y.read().value() == std::vector<u32>{7, 7});

@@ -184,6 +184,14 @@ TEST_CASE("a launch that is refused touches nothing and claims at most the Outs 
   CHECK(x.read().value() == std::vector<u32>{1, 1});
   CHECK(foreign.read().value() == std::vector<u32>{5, 5});
   CHECK(has(refused(y), "another device"));
+  for (const std::uint64_t extent : {std::uint64_t{1} << 63, ~std::uint64_t{0}, std::uint64_t{3}}) {
+    LaunchArg beyond = y.arg();
+    beyond.extents[0] = extent;
+    REQUIRE(y.write({3, 3}).has_value());
+    const LaunchArg all[] = {beyond, scalar(9)};
+    CHECK(rule(launch(stream, {&s.fill, {}, all})) == "ArgumentExtents");
+    CHECK(has(refused(y), "extents"));
+  }
   CHECK(s.compiler.compilations.load() == 0);
   REQUIRE(run(stream, s.fill, y.arg(), scalar(9)).has_value());
   CHECK(y.read().value() == std::vector<u32>{9, 9});
