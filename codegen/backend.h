@@ -6,8 +6,8 @@
 
 namespace kiln::codegen {
 
-// nvptx/: PTX text. host/: an ELF relocatable object. Both throw CompileError and are thread-safe; LLVM's fatal errors and diagnostics never
-// leave them as anything else (codegen/llvm_guard.h).
+// nvptx/: PTX text. host/: an ELF relocatable object. Both throw CompileError and are thread-safe; LLVM's fatal errors and diagnostics
+// never leave them as anything else (codegen/llvm_guard.h).
 CompiledCode compile_ptx(const ir::Prepared& kernel, const CompileOptions& options);
 std::string ptx_llvm_ir(const ir::Prepared& kernel, const CompileOptions& options);
 const std::vector<std::string>& ptx_architectures();

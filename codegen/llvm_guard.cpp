@@ -1,9 +1,5 @@
 #include "llvm_guard.h"
 
-#include <exception>
-
-#include "big_stack.h"
-
 #include <llvm/IR/DiagnosticHandler.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
@@ -12,8 +8,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <new>
+
+#include "big_stack.h"
 
 namespace kiln::codegen {
 namespace {

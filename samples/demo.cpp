@@ -1,5 +1,7 @@
-// A real job end to end: the byte histogram and the entropy of a file, on the default device, checked against plain C++. Shows on the way what
-// Kiln knows of each kernel and how long it takes from the definition to code. ./dev demo [--file PATH]
+// A real job end to end: the byte histogram and the entropy of a file, on the default device, checked against plain C++. Shows on the way
+// what Kiln knows of each kernel and how long it takes from the definition to code. ./dev demo [--file PATH]
+#include <kiln/kiln.h>
+#include <kiln/runtime/compiler.h>
 #include <link.h>
 
 #include <algorithm>
@@ -10,9 +12,6 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-
-#include <kiln/kiln.h>
-#include <kiln/runtime/compiler.h>
 
 #include "kernels/entropy.h"
 #include "kernels/histogram.h"
@@ -59,7 +58,8 @@ File read_words(const std::string& path) {
   if (file.bytes >= std::uint64_t{1} << 32) throw std::runtime_error("'" + path + "' has 4 GiB or more, and the bins are 32 bits wide");
   file.words.resize((file.bytes + 3) / 4);
   in.seekg(0);
-  if (!in.read(reinterpret_cast<char*>(file.words.data()), static_cast<std::streamsize>(file.bytes))) throw std::runtime_error("cannot read '" + path + "'");
+  if (!in.read(reinterpret_cast<char*>(file.words.data()), static_cast<std::streamsize>(file.bytes)))
+    throw std::runtime_error("cannot read '" + path + "'");
   return file;
 }
 
@@ -110,11 +110,12 @@ void show_kernel(const K& kernel, const std::string& cpu_arch) {
         std::printf("  %-8s %-10s\n", params[i].name.c_str(), params[i].type.c_str());
         continue;
       }
-      std::printf("  %-8s %-10s declared %-6s proven: %s\n", params[i].name.c_str(), params[i].type.c_str(), access_text(prepared->kernel.mems[p.mem].access),
-                  visibility_text(prepared->io[buffer++]));
+      std::printf("  %-8s %-10s declared %-6s proven: %s\n", params[i].name.c_str(), params[i].type.c_str(),
+                  access_text(prepared->kernel.mems[p.mem].access), visibility_text(prepared->io[buffer++]));
     }
     std::printf("  accesses that need a test at run time: %zu\n", prepared->sites.size());
-    std::printf("  from the definition to code: recording %.2f ms, passes %.2f ms, then PTX for sm_80 %.2f ms", recording, passes, ptx_time);
+    std::printf("  from the definition to code: recording %.2f ms, passes %.2f ms, then PTX for sm_80 %.2f ms", recording, passes,
+                ptx_time);
     if (!cpu_arch.empty()) std::printf(", or a host object for %s %.2f ms", cpu_arch.c_str(), host_time);
     std::printf("\n  its PTX begins\n");
     std::istringstream text(ptx.code);
@@ -147,7 +148,8 @@ int run(int argc, char** argv) {
   const File file = read_words(file_to_read(argc, argv));
   const Client client = Client::default_client();
   const DeviceProperties& device = client.properties();
-  std::printf("%s: %.1f MB\non %s (%s, %s)\n", file.path.c_str(), static_cast<double>(file.bytes) / 1e6, device.name.c_str(), device.kind.c_str(), device.arch.c_str());
+  std::printf("%s: %.1f MB\non %s (%s, %s)\n", file.path.c_str(), static_cast<double>(file.bytes) / 1e6, device.name.c_str(),
+              device.kind.c_str(), device.arch.c_str());
 
   const std::string cpu_arch = device.kind == "cpu" ? device.arch : "";
   show_kernel(samples::byte_histogram, cpu_arch);
@@ -182,8 +184,8 @@ int run(int argc, char** argv) {
   const double plain = time_of([&] { wanted = plain_histogram(file); });
   const double wanted_bits = plain_entropy(wanted, file.bytes);
   const double rate = static_cast<double>(file.bytes) / 1e6;
-  std::printf("\nhistogram: %.1f ms, %.2f GB/s (the first time, with compiling: %.1f ms); plain C++ on one thread: %.1f ms, %.2f GB/s\n", median, rate / median, first,
-              plain, rate / plain);
+  std::printf("\nhistogram: %.1f ms, %.2f GB/s (the first time, with compiling: %.1f ms); plain C++ on one thread: %.1f ms, %.2f GB/s\n",
+              median, rate / median, first, plain, rate / plain);
   std::printf("entropy: %.5f bits per byte; plain C++: %.5f\n", static_cast<double>(bits), wanted_bits);
   std::vector<std::size_t> order(samples::byte_bins);
   for (std::size_t b = 0; b < order.size(); ++b) order[b] = b;
@@ -194,7 +196,8 @@ int run(int argc, char** argv) {
 
   for (std::size_t b = 0; b < wanted.size(); ++b) {
     if (counts[b] != wanted[b]) {
-      throw std::runtime_error("byte " + std::to_string(b) + " was counted " + std::to_string(counts[b]) + " times, but occurs " + std::to_string(wanted[b]) + " times");
+      throw std::runtime_error("byte " + std::to_string(b) + " was counted " + std::to_string(counts[b]) + " times, but occurs " +
+                               std::to_string(wanted[b]) + " times");
     }
   }
   // The kernel works in f32; its terms and their sum are good to a few parts in 10 million.

@@ -71,7 +71,8 @@ void emit_kernel(const Variant& variant, const Plan& plan, Mode mode, const std:
     if (object) add("object", ".o", code.code);
   }
   if (plan.has("kir")) files.push_back({symbol + ".kir", ir::print(std::vector<ir::Kernel>{variant.recorded()})});
-  if (plan.has("json")) files.push_back({symbol + ".json", manifest(variant, kernel, targets).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
+  if (plan.has("json"))
+    files.push_back({symbol + ".json", manifest(variant, kernel, targets).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ llvm::Constant* constant(llvm::Type* type, Type ir_type, std::uint64_t bits) {
   const llvm::APInt pattern(ir::bit_width(ir_type), bits);
   llvm::Constant* one = lane->isIntegerTy() ? static_cast<llvm::Constant*>(llvm::ConstantInt::get(lane, pattern))
                                             : llvm::ConstantFP::get(lane->getContext(), llvm::APFloat(lane->getFltSemantics(), pattern));
-  if (const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type)) return llvm::ConstantVector::getSplat(vector->getElementCount(), one);
+  if (const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type))
+    return llvm::ConstantVector::getSplat(vector->getElementCount(), one);
   return one;
 }
 
@@ -58,7 +59,8 @@ Value* Arith::emit(Opcode code, Type result, Type operand_type, llvm::ArrayRef<V
     case ir::Form::Convert:
       if (code == Opcode::BitCast) return b_.CreateBitCast(in[0], with_lane(in[0]->getType(), lane_type(b_.getContext(), result)));
       return cast(operand_type, result, in[0]);
-    default: throw CompileError("the operation '" + std::string(ir::info(code).mnemonic) + "' has no meaning as arithmetic on the CPU", true);
+    default:
+      throw CompileError("the operation '" + std::string(ir::info(code).mnemonic) + "' has no meaning as arithmetic on the CPU", true);
   }
 }
 
@@ -114,8 +116,10 @@ Value* Arith::divide(Opcode code, Type t, Value* x, Value* y) {
 Value* Arith::quotient(Type t, Value* x, Value* y) {
   llvm::Type* type = x->getType();
   const bool is_signed = ir::is_signed(t);
-  if (!type->isVectorTy() || ir::bit_width(t) > 32 || llvm::isa<llvm::Constant>(y)) return is_signed ? b_.CreateSDiv(x, y) : b_.CreateUDiv(x, y);
-  // The CPU has no vector division of integers. A quotient of 32-bit integers, computed in f64, is off by less than its distance to the next integer.
+  if (!type->isVectorTy() || ir::bit_width(t) > 32 || llvm::isa<llvm::Constant>(y))
+    return is_signed ? b_.CreateSDiv(x, y) : b_.CreateUDiv(x, y);
+  // The CPU has no vector division of integers. A quotient of 32-bit integers, computed in f64, is off by less than its distance to the
+  // next integer.
   llvm::Type* real_type = with_lane(type, b_.getDoubleTy());
   if (is_signed) return b_.CreateFPToSI(b_.CreateFDiv(b_.CreateSIToFP(x, real_type), b_.CreateSIToFP(y, real_type)), type);
   return b_.CreateFPToUI(b_.CreateFDiv(b_.CreateUIToFP(x, real_type), b_.CreateUIToFP(y, real_type)), type);
@@ -135,7 +139,8 @@ Value* Arith::high_product(Type t, Value* x, Value* y) {
   Value *x0 = b_.CreateAnd(x, low_mask), *x1 = b_.CreateLShr(x, half), *y0 = b_.CreateAnd(y, low_mask), *y1 = b_.CreateLShr(y, half);
   Value *p00 = b_.CreateMul(x0, y0), *p01 = b_.CreateMul(x0, y1), *p10 = b_.CreateMul(x1, y0), *p11 = b_.CreateMul(x1, y1);
   Value* middle = b_.CreateAdd(b_.CreateAdd(b_.CreateLShr(p00, half), b_.CreateAnd(p01, low_mask)), b_.CreateAnd(p10, low_mask));
-  Value* high = b_.CreateAdd(b_.CreateAdd(p11, b_.CreateLShr(middle, half)), b_.CreateAdd(b_.CreateLShr(p01, half), b_.CreateLShr(p10, half)));
+  Value* high =
+      b_.CreateAdd(b_.CreateAdd(p11, b_.CreateLShr(middle, half)), b_.CreateAdd(b_.CreateLShr(p01, half), b_.CreateLShr(p10, half)));
   if (!is_signed) return high;
   Value* sign = integer(type, 63);
   return b_.CreateSub(b_.CreateSub(high, b_.CreateAnd(b_.CreateAShr(x, sign), y)), b_.CreateAnd(b_.CreateAShr(y, sign), x));
@@ -158,9 +163,9 @@ Value* Arith::binary_float(Opcode code, Value* x, Value* y) {
   }
 }
 
-// Not LLVM's minimumnum, maximumnum, minimum and maximum: with AVX512DQ LLVM 22 makes scalars of them that give a NaN for (NaN, number), where
-// the number is known to be one, and a number for (signalling NaN, number), where the NaN is to win. The selects below become min and max
-// instructions of the CPU, which give the second operand where the two do not compare.
+// Not LLVM's minimumnum, maximumnum, minimum and maximum: with AVX512DQ LLVM 22 makes scalars of them that give a NaN for (NaN, number),
+// where the number is known to be one, and a number for (signalling NaN, number), where the NaN is to win. The selects below become min and
+// max instructions of the CPU, which give the second operand where the two do not compare.
 Value* Arith::extreme(bool max, bool nan_wins, Value* x, Value* y) {
   if (llvm::isa<llvm::Constant>(x)) std::swap(x, y);
   const llvm::APFloat* number = nullptr;  // y, when it is known
@@ -201,19 +206,22 @@ Value* Arith::unary(Opcode code, Type t, Value* x) {
     case Opcode::Ceil:
     case Opcode::Trunc:
     case Opcode::RoundEven: return round(code, x);
-    default: throw CompileError("the operation '" + std::string(ir::info(code).mnemonic) + "' should have been expanded before code generation", false);
+    default:
+      throw CompileError("the operation '" + std::string(ir::info(code).mnemonic) + "' should have been expanded before code generation",
+                         false);
   }
 }
 
 Value* Arith::round(Opcode code, Value* x) {
   if (level_.sse41) {
-    const auto id = code == Opcode::Floor  ? llvm::Intrinsic::floor
-                    : code == Opcode::Ceil ? llvm::Intrinsic::ceil
+    const auto id = code == Opcode::Floor   ? llvm::Intrinsic::floor
+                    : code == Opcode::Ceil  ? llvm::Intrinsic::ceil
                     : code == Opcode::Trunc ? llvm::Intrinsic::trunc
                                             : llvm::Intrinsic::roundeven;
     return call(id, {x});
   }
-  // Without rounding instructions (LLVM would call libm): adding and taking away 2^(precision - 1) rounds to the nearest even integer, which is then corrected by one.
+  // Without rounding instructions (LLVM would call libm): adding and taking away 2^(precision - 1) rounds to the nearest even integer,
+  // which is then corrected by one.
   llvm::Type* type = x->getType();
   Value* magic = real(type, type->getScalarType()->isFloatTy() ? 0x1p23 : 0x1p52);
   Value* magnitude = call(llvm::Intrinsic::fabs, {x});
@@ -240,10 +248,12 @@ Value* Arith::fma(Type t, Value* x, Value* y, Value* z) {
   llvm::Module& module = *b_.GetInsertBlock()->getModule();
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
   if (t == Type::F64 && vector == nullptr) return b_.CreateCall(soft_fma_f64(module), {x, y, z});
-  const std::string name = std::string(t == Type::F32 ? "kiln_fma_f32" : "kiln_fma_f64") + (vector ? "_x" + std::to_string(vector->getNumElements()) : "");
+  const std::string name =
+      std::string(t == Type::F32 ? "kiln_fma_f32" : "kiln_fma_f64") + (vector ? "_x" + std::to_string(vector->getNumElements()) : "");
   llvm::Function* function = module.getFunction(name);
   if (function == nullptr) {
-    function = llvm::Function::Create(llvm::FunctionType::get(type, {type, type, type}, false), llvm::Function::InternalLinkage, name, module);
+    function =
+        llvm::Function::Create(llvm::FunctionType::get(type, {type, type, type}, false), llvm::Function::InternalLinkage, name, module);
     function->addFnAttr(llvm::Attribute::NoUnwind);
     function->addFnAttr(llvm::Attribute::NoInline);
     function->setMemoryEffects(llvm::MemoryEffects::none());
@@ -255,7 +265,8 @@ Value* Arith::fma(Type t, Value* x, Value* y, Value* z) {
     } else {
       Value* result = llvm::Constant::getNullValue(type);
       for (unsigned l = 0; l < vector->getNumElements(); ++l) {
-        Value* one = body.CreateCall(soft_fma_f64(module), {body.CreateExtractElement(fx, l), body.CreateExtractElement(fy, l), body.CreateExtractElement(fz, l)});
+        Value* one = body.CreateCall(
+            soft_fma_f64(module), {body.CreateExtractElement(fx, l), body.CreateExtractElement(fy, l), body.CreateExtractElement(fz, l)});
         result = body.CreateInsertElement(result, one, l);
       }
       body.CreateRet(result);

@@ -1,5 +1,5 @@
-// Pure operations as LLVM instructions, with the meaning of DESIGN 5. Each works on scalars and on vectors of lanes alike; no lane ever traps,
-// whatever it holds, and no instruction becomes a call that the object would have to import.
+// Pure operations as LLVM instructions, with the meaning of DESIGN 5. Each works on scalars and on vectors of lanes alike; no lane ever
+// traps, whatever it holds, and no instruction becomes a call that the object would have to import.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 
@@ -17,8 +17,8 @@ class Arith {
  public:
   Arith(llvm::IRBuilder<>& builder, const Level& level) : b_(builder), level_(level) {}
 
-  // Form Unary, Binary, Ternary, Compare, Select or Convert. `operand_type` as for ir::evaluate. Operands are all scalars or all vectors (of Select the
-  // condition may be a scalar next to vectors).
+  // Form Unary, Binary, Ternary, Compare, Select or Convert. `operand_type` as for ir::evaluate. Operands are all scalars or all vectors
+  // (of Select the condition may be a scalar next to vectors).
   llvm::Value* emit(ir::Opcode code, ir::Type result, ir::Type operand_type, llvm::ArrayRef<llvm::Value*> in);
 
  private:
@@ -42,7 +42,8 @@ class Arith {
   const Level& level_;
 };
 
-// double kiln_fma_f64(double, double, double): the exact fused multiply-add in integer arithmetic, for CPUs without the instruction. Added to the module once.
+// double kiln_fma_f64(double, double, double): the exact fused multiply-add in integer arithmetic, for CPUs without the instruction. Added
+// to the module once.
 llvm::Function* soft_fma_f64(llvm::Module& module);
 
 }  // namespace kiln::codegen::host

@@ -28,20 +28,25 @@ struct Made {
 // The samples have at most 43, and what is made of them does not depend on what follows.
 constexpr std::size_t kManyBlocks = 64;
 
-// Left out of large kernels. The first moves constants and addresses of all branches in front of the loop over warps, and the register allocator puts them back one by one: in a
-// kernel of 400 branches that is nearly all of the time and most of the code. The second joins the blocks that split_long_blocks() made.
-// (Loop strength reduction stays: without it a third less time for matmul, but sums over memory run 12 % longer.)
+// Left out of large kernels. The first moves constants and addresses of all branches in front of the loop over warps, and the register
+// allocator puts them back one by one: in a kernel of 400 branches that is nearly all of the time and most of the code. The second joins
+// the blocks that split_long_blocks() made. (Loop strength reduction stays: without it a third less time for matmul, but sums over memory
+// run 12 % longer.)
 constexpr std::string_view kLeftOutOfLarge[] = {"Early Machine Loop Invariant Code Motion", "CodeGen Prepare"};
 
 void check_block(const ir::Kernel& k, const CompileOptions& options) {
   const std::uint64_t threads = std::uint64_t{options.block[0]} * options.block[1] * options.block[2];
   if (threads == 0 || threads > 1024) {
-    throw CompileError("kernel '" + k.name + "': a block of " + std::to_string(options.block[0]) + " x " + std::to_string(options.block[1]) + " x " +
-                           std::to_string(options.block[2]) + " threads cannot be compiled for the CPU; a block has 1 to 1024 threads", false);
+    throw CompileError("kernel '" + k.name + "': a block of " + std::to_string(options.block[0]) + " x " +
+                           std::to_string(options.block[1]) + " x " + std::to_string(options.block[2]) +
+                           " threads cannot be compiled for the CPU; a block has 1 to 1024 threads",
+                       false);
   }
   if (k.has_block_size() && k.block_size != options.block) {
-    throw CompileError("kernel '" + k.name + "' declares a block of " + std::to_string(k.block_size[0]) + " x " + std::to_string(k.block_size[1]) + " x " +
-                           std::to_string(k.block_size[2]) + " threads; another one was asked for", false);
+    throw CompileError("kernel '" + k.name + "' declares a block of " + std::to_string(k.block_size[0]) + " x " +
+                           std::to_string(k.block_size[1]) + " x " + std::to_string(k.block_size[2]) +
+                           " threads; another one was asked for",
+                       false);
   }
 }
 
@@ -67,7 +72,9 @@ Made make(llvm::LLVMContext& context, const ir::Prepared& prepared, const Compil
   std::string broken;
   llvm::raw_string_ostream out(broken);
   if (kVerify && llvm::verifyModule(*made.module, &out)) {
-    throw CompileError("kernel '" + prepared.kernel.name + "': the code generator made LLVM IR that is not well-formed (a defect; please report it): " + broken, false);
+    throw CompileError("kernel '" + prepared.kernel.name +
+                           "': the code generator made LLVM IR that is not well-formed (a defect; please report it): " + broken,
+                       false);
   }
   llvm::PassBuilder builder(made.target.get());
   llvm::LoopAnalysisManager loops;
@@ -80,7 +87,8 @@ Made make(llvm::LLVMContext& context, const ir::Prepared& prepared, const Compil
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
-  if (llvm::Error e = builder.parsePassPipeline(passes, kPipeline)) throw CompileError("this LLVM does not know our pass pipeline: " + llvm::toString(std::move(e)), false);
+  if (llvm::Error e = builder.parsePassPipeline(passes, kPipeline))
+    throw CompileError("this LLVM does not know our pass pipeline: " + llvm::toString(std::move(e)), false);
   passes.run(*made.module, modules);
   made.large = is_large(*made.module, kManyBlocks);
   if (made.large) {
@@ -95,7 +103,8 @@ Made make(llvm::LLVMContext& context, const ir::Prepared& prepared, const Compil
 // What the runtime's loader resolves; anything else would fail at load time, far from here.
 void check_imports(const std::string& kernel, const std::string& code) {
   auto object = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(code, kernel));
-  if (!object) throw CompileError("kernel '" + kernel + "': LLVM made an object that it cannot read: " + llvm::toString(object.takeError()), false);
+  if (!object)
+    throw CompileError("kernel '" + kernel + "': LLVM made an object that it cannot read: " + llvm::toString(object.takeError()), false);
   for (const llvm::object::SymbolRef& symbol : (*object)->symbols()) {
     llvm::Expected<std::uint32_t> flags = symbol.getFlags();
     llvm::Expected<llvm::StringRef> name = symbol.getName();
@@ -106,7 +115,9 @@ void check_imports(const std::string& kernel, const std::string& code) {
     }
     if (!(*flags & llvm::object::SymbolRef::SF_Undefined) || name->empty()) continue;
     if (*name == "memcpy" || *name == "memmove" || *name == "memset") continue;
-    throw CompileError("kernel '" + kernel + "': the code for the CPU needs '" + name->str() + "', which a kernel cannot import (a defect of the code generator; please report it)", false);
+    throw CompileError("kernel '" + kernel + "': the code for the CPU needs '" + name->str() +
+                           "', which a kernel cannot import (a defect of the code generator; please report it)",
+                       false);
   }
 }
 
@@ -120,7 +131,8 @@ CompiledCode compile_host(const ir::Prepared& prepared, const CompileOptions& op
     const Made made = make(context, prepared, options, level);
     llvm::SmallString<0> object;
     llvm::raw_svector_ostream out(object);
-    emit_code(*made.module, *made.target, llvm::CodeGenFileType::ObjectFile, made.large ? std::span(kLeftOutOfLarge) : std::span<const std::string_view>(), out);
+    emit_code(*made.module, *made.target, llvm::CodeGenFileType::ObjectFile,
+              made.large ? std::span(kLeftOutOfLarge) : std::span<const std::string_view>(), out);
     result.code = object.str().str();
     result.symbol = made.symbol;
     result.context_bytes = made.context_bytes;

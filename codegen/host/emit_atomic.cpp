@@ -1,4 +1,5 @@
-// Atomics. Active lanes act one after the other in ascending order. A block runs on one thread, so its shared memory needs no atomic instructions.
+// Atomics. Active lanes act one after the other in ascending order. A block runs on one thread, so its shared memory needs no atomic
+// instructions.
 #include "host/emitter.h"
 #include "kiln/ir/eval.h"
 
@@ -9,7 +10,8 @@ using llvm::Value;
 
 namespace {
 
-// The combine that several lanes' operands may be merged with before one update, where nobody looks at the old values. Sub merges by adding.
+// The combine that several lanes' operands may be merged with before one update, where nobody looks at the old values. Sub merges by
+// adding.
 bool merges(Opcode code, ir::Type type) {
   if (!ir::is_integer(type)) return false;
   switch (code) {
@@ -193,7 +195,7 @@ void Emitter::emit_atomic(ir::OpId id, Mask m) {
   Value* old = atomic_step(a, at, operand, compared);
   if (wanted) b_.CreateStore(old, b_.CreateGEP(type, results, lane));
   Value* next = b_.CreateAnd(left, b_.CreateSub(left, b_.getInt32(1)));
-  Block *again = block("atomic.next");
+  Block* again = block("atomic.next");
   b_.CreateCondBr(b_.CreateICmpNE(next, b_.getInt32(0)), again, end);
   start(again);
   left->addIncoming(next, again);

@@ -1,4 +1,5 @@
-// Kernels with barriers: control flow of the block around loops over its warps, and what warps carry from one to the next in the block's context.
+// Kernels with barriers: control flow of the block around loops over its warps, and what warps carry from one to the next in the block's
+// context.
 #include "host/emitter.h"
 
 namespace kiln::codegen::host {
@@ -166,7 +167,9 @@ void Emitter::emit_segment(ir::RegionId region, const Step& step) {
     look(id);
     for (const ir::RegionId inner : k_.op(id).regions) ir::walk(k_, inner, look);
   }
-  const auto slot_pointer = [&](std::uint32_t s) { return context_pointer(slot_offset_[s], held_bytes(k_.slots[s].type, shapes_.slot[s])); };
+  const auto slot_pointer = [&](std::uint32_t s) {
+    return context_pointer(slot_offset_[s], held_bytes(k_.slots[s].type, shapes_.slot[s]));
+  };
   segment_region_ = region;
   segment_end_ = step.end;
   const auto run = [&](Mask m) {
@@ -195,7 +198,8 @@ void Emitter::emit_segment(ir::RegionId region, const Step& step) {
       if (ir::is_bool(k_.slots[s].type)) v = type->isVectorTy() ? bits(v) : b_.CreateZExt(v, b_.getInt8Ty());
       b_.CreateAlignedStore(v, slot_pointer(s), ir::is_bool(k_.slots[s].type) ? llvm::Align(4) : llvm::Align(8));
     }
-    if (alive_) b_.CreateAlignedStore(bits(b_.CreateLoad(alive_->getAllocatedType(), alive_)), context_pointer(alive_offset_, 4), llvm::Align(4));
+    if (alive_)
+      b_.CreateAlignedStore(bits(b_.CreateLoad(alive_->getAllocatedType(), alive_)), context_pointer(alive_offset_, 4), llvm::Align(4));
   };
   emit_warps([&](Mask m) {
     if (!alive_) return run(m);
@@ -237,7 +241,8 @@ void Emitter::leave_if_block_is_done() {
   if (!alive_) return;
   Value* there = b_.getInt32(0);
   for (std::uint32_t w = 0; w < geometry_.warps(); ++w) {
-    there = b_.CreateOr(there, b_.CreateAlignedLoad(b_.getInt32Ty(), b_.CreateConstGEP1_64(b_.getInt8Ty(), context_, alive_offset_ + 4 * w), llvm::Align(4)));
+    there = b_.CreateOr(there, b_.CreateAlignedLoad(b_.getInt32Ty(), b_.CreateConstGEP1_64(b_.getInt8Ty(), context_, alive_offset_ + 4 * w),
+                                                    llvm::Align(4)));
   }
   Block* go_on = block("block.goes.on");
   b_.CreateCondBr(b_.CreateICmpEQ(there, b_.getInt32(0)), block_end_, go_on);
@@ -265,7 +270,8 @@ void Emitter::emit_block_control(ir::OpId id) {
       std::vector<Block*> target;
       for (std::size_t i = 0; i < op.regions.size(); ++i) target.push_back(block("block.case"));
       llvm::SwitchInst* sw = b_.CreateSwitch(block_scalar(op.operands[0]), target.back(), static_cast<unsigned>(op.cases.size()));
-      for (std::size_t i = 0; i < op.cases.size(); ++i) sw->addCase(llvm::cast<llvm::ConstantInt>(constant(lane_type(c_, type), type, op.cases[i])), target[i]);
+      for (std::size_t i = 0; i < op.cases.size(); ++i)
+        sw->addCase(llvm::cast<llvm::ConstantInt>(constant(lane_type(c_, type), type, op.cases[i])), target[i]);
       for (std::size_t i = 0; i < op.regions.size(); ++i) {
         start(target[i]);
         emit_block_region(op.regions[i]);

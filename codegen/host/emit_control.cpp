@@ -1,5 +1,5 @@
-// Control flow of a warp. A branch that no lane takes is jumped over; a loop runs until no lane is in it; lanes that left by break, continue or return are
-// tracked in variables that LLVM turns into registers.
+// Control flow of a warp. A branch that no lane takes is jumped over; a loop runs until no lane is in it; lanes that left by break,
+// continue or return are tracked in variables that LLVM turns into registers.
 #include <llvm/IR/MDBuilder.h>
 
 #include "host/emitter.h"
@@ -11,14 +11,12 @@ using llvm::Value;
 
 namespace {
 
-constexpr unsigned kMostVersions = 3;       // nesting of regions made twice, once for all lanes
-constexpr std::uint32_t kMostTwice = 400;   // operations in a region that is made twice
+constexpr unsigned kMostVersions = 3;      // nesting of regions made twice, once for all lanes
+constexpr std::uint32_t kMostTwice = 400;  // operations in a region that is made twice
 
 }  // namespace
 
-std::size_t Emitter::end_of(ir::RegionId region) const {
-  return region == segment_region_ ? segment_end_ : k_.regions[region].ops.size();
-}
+std::size_t Emitter::end_of(ir::RegionId region) const { return region == segment_region_ ? segment_end_ : k_.regions[region].ops.size(); }
 
 std::uint32_t Emitter::size_from(ir::RegionId region, std::size_t begin) const {
   std::uint32_t n = 0;
@@ -57,7 +55,8 @@ void Emitter::emit_op(ir::OpId id, Mask m) {
   switch (ir::info(op.code).form) {
     case ir::Form::Const: return;
     case ir::Form::Query:
-      if (op.code == Opcode::ThreadId || op.code == Opcode::GlobalId || op.code == Opcode::LaneId || op.code == Opcode::WarpId) define(id, query(id), m);
+      if (op.code == Opcode::ThreadId || op.code == Opcode::GlobalId || op.code == Opcode::LaneId || op.code == Opcode::WarpId)
+        define(id, query(id), m);
       return;
     case ir::Form::Unary:
     case ir::Form::Binary:
@@ -107,7 +106,8 @@ llvm::AllocaInst* Emitter::lost_lanes(ir::OpId id) {
   return lost ? alive_ : nullptr;
 }
 
-void Emitter::emit_for_lanes(Value* some, ir::RegionId region, std::size_t begin, bool may_be_full, Value* certainly_all, Block* after_all) {
+void Emitter::emit_for_lanes(Value* some, ir::RegionId region, std::size_t begin, bool may_be_full, Value* certainly_all,
+                             Block* after_all) {
   Block *part = block("part"), *end = block("join");
   const bool twice = may_be_full && versions_ < kMostVersions && size_from(region, begin) <= kMostTwice;
   if (twice) {
@@ -164,8 +164,8 @@ bool Emitter::is_early_return(ir::OpId id) const {
   return then_ops.size() == 1 && k_.op(then_ops[0]).code == Opcode::Return;
 }
 
-// A scalar that is true only if `v`, a bool, is `wanted` in all 32 lanes (which are all active); null when there is no cheap one. Lanes that lie side by side are
-// bounded by the first and the last of them.
+// A scalar that is true only if `v`, a bool, is `wanted` in all 32 lanes (which are all active); null when there is no cheap one. Lanes
+// that lie side by side are bounded by the first and the last of them.
 Value* Emitter::certainly(ir::ValueId v, bool wanted) {
   const ir::Op& op = k_.op(v);
   if (shapes_[v].uniform()) return wanted ? scalar(v) : b_.CreateNot(scalar(v));
@@ -197,7 +197,8 @@ Value* Emitter::certainly(ir::ValueId v, bool wanted) {
     if (s.uniform()) return scalar(x);
     if (!s.affine() || !s.exact || s.column < 0 || s.row < 0) return nullptr;
     if (!greatest) return scalar(x);
-    const std::uint64_t reach = static_cast<std::uint64_t>(s.column) * (geometry_.width - 1) + static_cast<std::uint64_t>(s.row) * (kLanes / geometry_.width - 1);
+    const std::uint64_t reach =
+        static_cast<std::uint64_t>(s.column) * (geometry_.width - 1) + static_cast<std::uint64_t>(s.row) * (kLanes / geometry_.width - 1);
     return b_.CreateAdd(scalar(x), llvm::ConstantInt::get(scalar(x)->getType(), reach));
   };
   const auto test = [&](Opcode c, bool left_greatest, bool right_greatest) -> Value* {
@@ -253,7 +254,9 @@ void Emitter::emit_switch(ir::OpId id, Mask m) {
 void Emitter::compiler_fence(ir::OpId loop) {
   bool waits = false;
   for (const ir::RegionId r : k_.op(loop).regions) {
-    ir::walk(k_, r, [&](ir::OpId id) { waits |= k_.op(id).code == Opcode::Load && atomic_[k_.op(id).index] && k_.mems[k_.op(id).index].space == ir::Space::Global; });
+    ir::walk(k_, r, [&](ir::OpId id) {
+      waits |= k_.op(id).code == Opcode::Load && atomic_[k_.op(id).index] && k_.mems[k_.op(id).index].space == ir::Space::Global;
+    });
   }
   if (waits) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
 }
@@ -329,7 +332,8 @@ void Emitter::emit_divergent_for(ir::OpId id, Mask m, llvm::AllocaInst* i) {
   const ir::RegionId body = op.regions[0];
   const bool scalars = shapes_[op.operands[0]].uniform() && shapes_[op.operands[1]].uniform() && shapes_[op.operands[2]].uniform();
   Loop& loop = loops_.back();
-  llvm::AllocaInst *live = loop.live = variable(lanes_of(b_.getInt1Ty()), "live"), *running = loop.running = variable(lanes_of(b_.getInt1Ty()), "running");
+  llvm::AllocaInst *live = loop.live = variable(lanes_of(b_.getInt1Ty()), "live"),
+                   *running = loop.running = variable(lanes_of(b_.getInt1Ty()), "running");
   Block *next = loop.next, *end = loop.exit;
   const auto load = [&](llvm::AllocaInst* v) { return b_.CreateLoad(v->getAllocatedType(), v); };
   const auto step = [&] { return shape.varying() ? vector(op.operands[2]) : scalar(op.operands[2]); };
@@ -341,7 +345,8 @@ void Emitter::emit_divergent_for(ir::OpId id, Mask m, llvm::AllocaInst* i) {
                             structure_[id].size <= kMostTwice;
   if (side_by_side) {
     const bool leaves = structure_[id].returns || !structure_.leaves[id].empty();
-    const std::uint64_t reach = static_cast<std::uint64_t>(shape.column) * (geometry_.width - 1) + static_cast<std::uint64_t>(shape.row) * (kLanes / geometry_.width - 1);
+    const std::uint64_t reach = static_cast<std::uint64_t>(shape.column) * (geometry_.width - 1) +
+                                static_cast<std::uint64_t>(shape.row) * (kLanes / geometry_.width - 1);
     Block *full = block("for.full"), *last_turn = block("for.not.full"), *begin = block("for.begin");
     Value* last_lane_index = b_.CreateAdd(scalar(op.operands[0]), llvm::ConstantInt::get(i->getAllocatedType(), reach));
     Value* hi = scalar(op.operands[1]);
@@ -459,7 +464,8 @@ void Emitter::drop(llvm::AllocaInst* from, Mask m) {
   b_.CreateStore(v, from);
 }
 
-// What follows a leave in its region is nothing, so code goes on in a block that nobody reaches, or with a mask that its user looks up again.
+// What follows a leave in its region is nothing, so code goes on in a block that nobody reaches, or with a mask that its user looks up
+// again.
 void Emitter::emit_leave(ir::OpId id, Mask m) {
   const ir::Op& op = k_.op(id);
   if (op.code == Opcode::Return) {

@@ -1,5 +1,5 @@
-// Lane by lane: the ways of an access that are rarely gone, or that the CPU has no instruction for, as loops in functions of their own. Inline they would be most of
-// the code and most of the time it takes to compile.
+// Lane by lane: the ways of an access that are rarely gone, or that the CPU has no instruction for, as loops in functions of their own.
+// Inline they would be most of the code and most of the time it takes to compile.
 #include "host/emitter.h"
 
 namespace kiln::codegen::host {
@@ -54,12 +54,13 @@ llvm::Function* Emitter::helper(const std::string& name, llvm::Type* result, llv
   return f;
 }
 
-// i32 f(lanes, base, first, column, pitch, wrap, sign, extent, set): lane l of `set` has the index first + column * l, wrapped to the index's type; an index below
-// `extent` moves an element between lanes[l] and base[index * pitch], the others come back as bits.
+// i32 f(lanes, base, first, column, pitch, wrap, sign, extent, set): lane l of `set` has the index first + column * l, wrapped to the
+// index's type; an index below `extent` moves an element between lanes[l] and base[index * pitch], the others come back as bits.
 llvm::Function* Emitter::stepping_helper(bool stores, unsigned bytes) {
   llvm::Type *p = b_.getPtrTy(), *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty(), *element = b_.getIntNTy(8 * bytes);
   bool fresh = false;
-  llvm::Function* f = helper((stores ? "kiln_store_step_" : "kiln_load_step_") + std::to_string(bytes), i32, {p, p, i64, i64, i64, i64, i64, i64, i32}, fresh);
+  llvm::Function* f = helper((stores ? "kiln_store_step_" : "kiln_load_step_") + std::to_string(bytes), i32,
+                             {p, p, i64, i64, i64, i64, i64, i64, i32}, fresh);
   if (!fresh) return f;
   llvm::IRBuilder<> b(Block::Create(c_, "entry", f));
   Block* entry = b.GetInsertBlock();
@@ -107,15 +108,15 @@ void Emitter::note_warp(Value* warp) {
   if (where_) b_.CreateStore(warp, b_.CreateStructGEP(where_type(c_), where_, 1));
 }
 
-// void f(lanes, base, first, extent, set, where, site[, pitch]): as stepping_helper() does, and the first lane that is out of range is reported. The other
-// lanes of a load are zero. One call is all that an access costs the kernel's own code.
+// void f(lanes, base, first, extent, set, where, site[, pitch]): as stepping_helper() does, and the first lane that is out of range is
+// reported. The other lanes of a load are zero. One call is all that an access costs the kernel's own code.
 llvm::Function* Emitter::checking_helper(bool stores, unsigned bytes, ir::Type index_type, std::int64_t column, bool dense) {
   llvm::Type *p = b_.getPtrTy(), *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty(), *element = b_.getIntNTy(8 * bytes);
   std::vector<llvm::Type*> parameters = {p, p, i64, i64, i32, p, i32};
   if (!dense) parameters.push_back(i64);
   bool fresh = false;
-  const std::string name = std::string(stores ? "kiln_store_" : "kiln_load_") + std::to_string(bytes) + "_" + std::string(ir::name(index_type)) + "_" +
-                           std::to_string(column) + (dense ? "" : "_strided");
+  const std::string name = std::string(stores ? "kiln_store_" : "kiln_load_") + std::to_string(bytes) + "_" +
+                           std::string(ir::name(index_type)) + "_" + std::to_string(column) + (dense ? "" : "_strided");
   llvm::Function* f = helper(name, b_.getVoidTy(), parameters, fresh);
   if (!fresh) return f;
   f->addFnAttr(llvm::Attribute::Cold);
@@ -125,11 +126,13 @@ llvm::Function* Emitter::checking_helper(bool stores, unsigned bytes, ir::Type i
   if (!stores) b.CreateAlignedStore(llvm::Constant::getNullValue(lanes_of(element)), array, llvm::Align(bytes));
   Block* const entry = b.GetInsertBlock();
   const LaneLoop loop = begin_loop(b, f, f->getArg(4));
-  Block *head = b.GetInsertBlock(), *inside = Block::Create(c_, "inside", f), *fault = Block::Create(c_, "fault", f), *end = Block::Create(c_, "end", f);
+  Block *head = b.GetInsertBlock(), *inside = Block::Create(c_, "inside", f), *fault = Block::Create(c_, "fault", f),
+        *end = Block::Create(c_, "end", f);
   const std::uint64_t mask = ir::value_mask(index_type);
   Value* const sign = b.getInt64(ir::is_signed(index_type) && ir::bit_width(index_type) < 64 ? (mask >> 1) + 1 : 0);
   const auto index_of = [&](Value* lane) {
-    Value* const x = b.CreateAnd(b.CreateAdd(f->getArg(2), b.CreateMul(lane, b.getInt64(static_cast<std::uint64_t>(column)))), b.getInt64(mask));
+    Value* const x =
+        b.CreateAnd(b.CreateAdd(f->getArg(2), b.CreateMul(lane, b.getInt64(static_cast<std::uint64_t>(column)))), b.getInt64(mask));
     return b.CreateSub(b.CreateXor(x, sign), sign);
   };
   llvm::PHINode* const bad = llvm::PHINode::Create(i32, 2, "bad", loop.left->getIterator());
@@ -138,7 +141,8 @@ llvm::Function* Emitter::checking_helper(bool stores, unsigned bytes, ir::Type i
   Value* const with_mine = b.CreateOr(bad, b.CreateShl(b.getInt32(1), b.CreateTrunc(loop.lane, i32)));
   b.CreateCondBr(b.CreateICmpULT(index, extent), inside, loop.next);
   b.SetInsertPoint(inside);
-  Value *slot = b.CreateGEP(element, array, loop.lane), *at = b.CreateGEP(element, f->getArg(1), dense ? index : b.CreateMul(index, f->getArg(7)));
+  Value *slot = b.CreateGEP(element, array, loop.lane),
+        *at = b.CreateGEP(element, f->getArg(1), dense ? index : b.CreateMul(index, f->getArg(7)));
   b.CreateAlignedStore(b.CreateAlignedLoad(element, stores ? slot : at, llvm::Align(bytes)), stores ? at : slot, llvm::Align(bytes));
   b.CreateBr(loop.next);
   b.SetInsertPoint(loop.next, loop.next->begin());
@@ -155,8 +159,8 @@ llvm::Function* Emitter::checking_helper(bool stores, unsigned bytes, ir::Type i
   llvm::StructType* const where = where_type(c_);
   const auto field = [&](unsigned n) { return b.CreateLoad(where->getElementType(n), b.CreateStructGEP(where, f->getArg(5), n)); };
   Value* const lane = b.CreateIntrinsic(llvm::Intrinsic::cttz, {i32}, {all, b.getTrue()});
-  b.CreateCall(reporter, {field(0), f->getArg(6), b.getInt32(0), index_of(b.CreateZExt(lane, i64)), extent, b.CreateAdd(b.CreateShl(field(1), 5), lane), field(2),
-                          field(3), field(4)});
+  b.CreateCall(reporter, {field(0), f->getArg(6), b.getInt32(0), index_of(b.CreateZExt(lane, i64)), extent,
+                          b.CreateAdd(b.CreateShl(field(1), 5), lane), field(2), field(3), field(4)});
   b.CreateBr(end);
   b.SetInsertPoint(end);
   b.CreateRetVoid();
@@ -181,7 +185,8 @@ Value* Emitter::row_checked_lane_by_lane(const Access& a, Mask m, Value* stored)
 llvm::Function* Emitter::indexed_helper(bool stores, unsigned bytes) {
   llvm::Type *p = b_.getPtrTy(), *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty(), *element = b_.getIntNTy(8 * bytes);
   bool fresh = false;
-  llvm::Function* f = helper((stores ? "kiln_store_each_" : "kiln_load_each_") + std::to_string(bytes), b_.getVoidTy(), {p, p, p, i32}, fresh);
+  llvm::Function* f =
+      helper((stores ? "kiln_store_each_" : "kiln_load_each_") + std::to_string(bytes), b_.getVoidTy(), {p, p, p, i32}, fresh);
   if (!fresh) return f;
   llvm::IRBuilder<> b(Block::Create(c_, "entry", f));
   const LaneLoop loop = begin_loop(b, f, f->getArg(3));
@@ -194,7 +199,8 @@ llvm::Function* Emitter::indexed_helper(bool stores, unsigned bytes) {
   return f;
 }
 
-// The slow way of an access whose lanes lie in rows: indices that wrap, lanes out of range, masks that the CPU cannot load by. Gives the loaded lanes, or null for a store.
+// The slow way of an access whose lanes lie in rows: indices that wrap, lanes out of range, masks that the CPU cannot load by. Gives the
+// loaded lanes, or null for a store.
 Value* Emitter::rows_lane_by_lane(const Access& a, Mask m, Value* stored) {
   llvm::Type* type = lanes_of(element_type(*a.mem));
   llvm::Type *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty();
@@ -222,7 +228,8 @@ Value* Emitter::rows_lane_by_lane(const Access& a, Mask m, Value* stored) {
     const Shape& s = shapes_[v];
     Value* i = scalar(v);
     if (row && !s.uniform() && s.row != 0) {
-      i = b_.CreateAdd(i, b_.CreateMul(b_.CreateZExtOrTrunc(row, i->getType()), llvm::ConstantInt::get(i->getType(), static_cast<std::uint64_t>(s.row))));
+      i = b_.CreateAdd(i, b_.CreateMul(b_.CreateZExtOrTrunc(row, i->getType()),
+                                       llvm::ConstantInt::get(i->getType(), static_cast<std::uint64_t>(s.row))));
     }
     i = ir::is_signed(k_.op(v).type) ? b_.CreateSExtOrTrunc(i, i64) : b_.CreateZExtOrTrunc(i, i64);
     if (d + 1 == a.rank) {
@@ -236,13 +243,16 @@ Value* Emitter::rows_lane_by_lane(const Access& a, Mask m, Value* stored) {
   }
   const ir::ValueId last = a.op->operands[a.rank - 1];
   const ir::Type t = k_.op(last).type;
-  Value* mine = row ? b_.CreateAnd(b_.CreateLShr(set, b_.CreateMul(row, b_.getInt32(width))), b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << width) - 1))) : set;
+  Value* mine = row ? b_.CreateAnd(b_.CreateLShr(set, b_.CreateMul(row, b_.getInt32(width))),
+                                   b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << width) - 1)))
+                    : set;
   Value* wanted = inside ? b_.CreateSelect(inside, mine, b_.getInt32(0)) : mine;
   Value* from = b_.CreateGEP(element_type(*a.mem), base, offset);
   Value* lanes_at = row ? b_.CreateGEP(element_type(*a.mem), array, b_.CreateZExt(b_.CreateMul(row, b_.getInt32(width)), i64)) : array;
-  Value* missed = b_.CreateCall(step, {lanes_at, from, first, b_.getInt64(static_cast<std::uint64_t>(shapes_[last].column)), memory.pitch[a.rank - 1],
-                                       b_.getInt64(ir::value_mask(t)), b_.getInt64(ir::is_signed(t) && ir::bit_width(t) < 64 ? (ir::value_mask(t) >> 1) + 1 : 0),
-                                       a.checked ? memory.extent[a.rank - 1] : b_.getInt64(~std::uint64_t{0}), wanted});
+  Value* missed = b_.CreateCall(
+      step, {lanes_at, from, first, b_.getInt64(static_cast<std::uint64_t>(shapes_[last].column)), memory.pitch[a.rank - 1],
+             b_.getInt64(ir::value_mask(t)), b_.getInt64(ir::is_signed(t) && ir::bit_width(t) < 64 ? (ir::value_mask(t) >> 1) + 1 : 0),
+             a.checked ? memory.extent[a.rank - 1] : b_.getInt64(~std::uint64_t{0}), wanted});
   if (inside) missed = b_.CreateSelect(inside, missed, mine);
   if (row) {
     missed = b_.CreateOr(bad, b_.CreateShl(missed, b_.CreateMul(row, b_.getInt32(width))));

@@ -1,4 +1,5 @@
-// Loads and stores. Lanes next to each other in memory are a plain vector access, one address for all is a scalar one, the rest is gathered and scattered.
+// Loads and stores. Lanes next to each other in memory are a plain vector access, one address for all is a scalar one, the rest is gathered
+// and scattered.
 #include <llvm/IR/MDBuilder.h>
 
 #include "host/emitter.h"
@@ -102,8 +103,9 @@ Value* Emitter::lane_index(const Access& a) {
   return same ? b_.CreateAdd(each, splat(same)) : each;
 }
 
-// An index of which every active lane is known to be in range, but which may wrap at 2^32 on the way from the first lane to the last. A signed one that wraps is
-// negative behind it, and a 64-bit one out of any memory before it: such lanes are not active, and the others lie where base + lane says.
+// An index of which every active lane is known to be in range, but which may wrap at 2^32 on the way from the first lane to the last. A
+// signed one that wraps is negative behind it, and a 64-bit one out of any memory before it: such lanes are not active, and the others lie
+// where base + lane says.
 bool Emitter::may_wrap(const Access& a, unsigned dimension) const {
   const ir::ValueId v = a.op->operands[dimension];
   const Shape& s = shapes_[v];
@@ -150,10 +152,12 @@ Value* Emitter::rows_are_plain(const Access& a) {
       if (a.checked) also(b_.CreateICmpULT(first, length));
       continue;
     }
-    const std::uint64_t reach = static_cast<std::uint64_t>(s.column) * (geometry_.width - 1) + static_cast<std::uint64_t>(s.row) * (kLanes / geometry_.width - 1);
+    const std::uint64_t reach =
+        static_cast<std::uint64_t>(s.column) * (geometry_.width - 1) + static_cast<std::uint64_t>(s.row) * (kLanes / geometry_.width - 1);
     const ir::Type t = k_.op(v).type;
     if (a.checked && !s.exact) {
-      // base + reach must not pass the type's largest number. (64-bit bases near the top would need memory that no machine has, but they may be garbage.)
+      // base + reach must not pass the type's largest number. (64-bit bases near the top would need memory that no machine has, but they
+      // may be garbage.)
       also(b_.CreateICmpULE(first, b_.getInt64(plain_max(t) - reach)));
     } else if (may_wrap(a, d)) {
       // In range are then only the lanes behind the wrap: row_index() counts from there.
@@ -195,8 +199,10 @@ Value* Emitter::inside_lanes(const Access& a, Mask m) {
       inside = b_.CreateAnd(inside, b_.CreateICmpULT(vector(v), splat(length)));
       continue;
     }
-    // In the index's own width: against the largest index there is, 0 <= i <= min(length - 1, type's maximum); nothing is inside a length of 0.
-    Value* last = b_.CreateIntrinsic(llvm::Intrinsic::umin, {b_.getInt64Ty()}, {b_.CreateSub(length, b_.getInt64(1)), b_.getInt64(plain_max(t))});
+    // In the index's own width: against the largest index there is, 0 <= i <= min(length - 1, type's maximum); nothing is inside a length
+    // of 0.
+    Value* last =
+        b_.CreateIntrinsic(llvm::Intrinsic::umin, {b_.getInt64Ty()}, {b_.CreateSub(length, b_.getInt64(1)), b_.getInt64(plain_max(t))});
     inside = b_.CreateAnd(inside, b_.CreateICmpULE(vector(v), splat(b_.CreateTrunc(last, lane_type(c_, t)))));
     inside = b_.CreateAnd(inside, splat(b_.CreateICmpNE(length, b_.getInt64(0))));
   }
@@ -231,8 +237,11 @@ void Emitter::report(const Access& a, Value* lane) {
     } else {
       if (s.affine()) {
         llvm::Type* type = scalar(v)->getType();
-        const auto times = [&](Value* n, std::int64_t stride) { return b_.CreateMul(b_.CreateZExtOrTrunc(n, type), llvm::ConstantInt::get(type, static_cast<std::uint64_t>(stride), true, true)); };
-        i = b_.CreateAdd(scalar(v), b_.CreateAdd(times(b_.CreateURem(lane, b_.getInt32(geometry_.width)), s.column), times(b_.CreateUDiv(lane, b_.getInt32(geometry_.width)), s.row)));
+        const auto times = [&](Value* n, std::int64_t stride) {
+          return b_.CreateMul(b_.CreateZExtOrTrunc(n, type), llvm::ConstantInt::get(type, static_cast<std::uint64_t>(stride), true, true));
+        };
+        i = b_.CreateAdd(scalar(v), b_.CreateAdd(times(b_.CreateURem(lane, b_.getInt32(geometry_.width)), s.column),
+                                                 times(b_.CreateUDiv(lane, b_.getInt32(geometry_.width)), s.row)));
       } else {
         i = b_.CreateExtractElement(vector(v), lane);
       }
@@ -245,7 +254,8 @@ void Emitter::report(const Access& a, Value* lane) {
     length = outside ? b_.CreateSelect(outside, n, length) : n;
   }
   Value* thread = b_.CreateAdd(b_.CreateShl(warp_, 5), lane);
-  b_.CreateCall(report_function(), {fault_record_, b_.getInt32(a.op->site), dimension, index, length, thread, block_id_[0], block_id_[1], block_id_[2]});
+  b_.CreateCall(report_function(),
+                {fault_record_, b_.getInt32(a.op->site), dimension, index, length, thread, block_id_[0], block_id_[1], block_id_[2]});
 }
 
 // Fills the fault record when nobody has before (ir::FaultRecord).
@@ -258,14 +268,18 @@ llvm::Function* Emitter::report_function() {
   report_->addFnAttr(llvm::Attribute::NoInline);
   report_->addFnAttr(llvm::Attribute::Cold);
   llvm::IRBuilder<> b(Block::Create(c_, "entry", report_));
-  Block *claim = Block::Create(c_, "claim", report_), *fill = Block::Create(c_, "fill", report_), *done = Block::Create(c_, "done", report_);
+  Block *claim = Block::Create(c_, "claim", report_), *fill = Block::Create(c_, "fill", report_),
+        *done = Block::Create(c_, "done", report_);
   Value* record = report_->getArg(0);
   b.CreateCondBr(b.CreateIsNull(record), done, claim);
   b.SetInsertPoint(claim);
-  Value* old = b.CreateAtomicCmpXchg(record, b.getInt32(0), b.getInt32(1), llvm::MaybeAlign(4), llvm::AtomicOrdering::Acquire, llvm::AtomicOrdering::Monotonic);
+  Value* old = b.CreateAtomicCmpXchg(record, b.getInt32(0), b.getInt32(1), llvm::MaybeAlign(4), llvm::AtomicOrdering::Acquire,
+                                     llvm::AtomicOrdering::Monotonic);
   b.CreateCondBr(b.CreateExtractValue(old, 1), fill, done);
   b.SetInsertPoint(fill);
-  const auto put = [&](std::size_t offset, Value* v) { b.CreateStore(v, b.CreateConstGEP1_32(b.getInt8Ty(), record, static_cast<unsigned>(offset))); };
+  const auto put = [&](std::size_t offset, Value* v) {
+    b.CreateStore(v, b.CreateConstGEP1_32(b.getInt8Ty(), record, static_cast<unsigned>(offset)));
+  };
   put(offsetof(ir::FaultRecord, kind), b.getInt32(1));
   put(offsetof(ir::FaultRecord, site), report_->getArg(1));
   put(offsetof(ir::FaultRecord, dimension), report_->getArg(2));
@@ -349,7 +363,8 @@ Value* Emitter::load_rows(const Access& a, Mask m) {
   }
   if (!across) {  // one element a row
     Value* packed = llvm::Constant::getNullValue(llvm::FixedVectorType::get(element, rows));
-    for (unsigned r = 0; r < rows; ++r) packed = b_.CreateInsertElement(packed, note(b_.CreateAlignedLoad(element, row_pointer(a, r), element_align(*a.mem)), a), r);
+    for (unsigned r = 0; r < rows; ++r)
+      packed = b_.CreateInsertElement(packed, note(b_.CreateAlignedLoad(element, row_pointer(a, r), element_align(*a.mem)), a), r);
     std::vector<int> pick;
     for (unsigned l = 0; l < kLanes; ++l) pick.push_back(static_cast<int>(l / width));
     return from_memory(*a.mem, b_.CreateShuffleVector(packed, pick));
@@ -383,7 +398,8 @@ Value* Emitter::load_rows(const Access& a, Mask m) {
 Value* Emitter::load_each(const Access& a, Mask m) {
   const Mask inside = checked_lanes(a, m);
   Value* index = lane_index(a);
-  if (a.mem->space == ir::Space::Local) index = b_.CreateAdd(b_.CreateShl(index, llvm::ConstantInt::get(index->getType(), 5)), b_.CreateZExt(lane_numbers(), index->getType()));
+  if (a.mem->space == ir::Space::Local)
+    index = b_.CreateAdd(b_.CreateShl(index, llvm::ConstantInt::get(index->getType(), 5)), b_.CreateZExt(lane_numbers(), index->getType()));
   llvm::Type* type = lanes_of(element_type(*a.mem));
   // Local memory stays visible to LLVM, which may keep it in registers.
   // (Local memory stays visible to LLVM, which may keep it in registers.)
@@ -469,7 +485,8 @@ void Emitter::store_rows(const Access& a, Mask m) {
 void Emitter::store_each(const Access& a, Mask m) {
   const Mask inside = checked_lanes(a, m);
   Value* index = lane_index(a);
-  if (a.mem->space == ir::Space::Local) index = b_.CreateAdd(b_.CreateShl(index, llvm::ConstantInt::get(index->getType(), 5)), b_.CreateZExt(lane_numbers(), index->getType()));
+  if (a.mem->space == ir::Space::Local)
+    index = b_.CreateAdd(b_.CreateShl(index, llvm::ConstantInt::get(index->getType(), 5)), b_.CreateZExt(lane_numbers(), index->getType()));
   Value* v = to_memory_form(*a.mem, stored(a));
   if (!level_.avx512) {
     each_lane_by_lane(a, inside, index, v);

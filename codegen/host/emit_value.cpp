@@ -100,7 +100,8 @@ llvm::AllocaInst* Emitter::lanes_in_memory(Value* v) {
   for (unsigned at = 0; at < kLanes; at += per_piece) {
     std::vector<int> pick;
     for (unsigned l = at; l < at + per_piece; ++l) pick.push_back(static_cast<int>(l));
-    b_.CreateAlignedStore(b_.CreateShuffleVector(v, pick), b_.CreateConstGEP1_32(lane, array, at), llvm::Align(32), true);  // else LLVM joins them
+    b_.CreateAlignedStore(b_.CreateShuffleVector(v, pick), b_.CreateConstGEP1_32(lane, array, at), llvm::Align(32),
+                          true);  // else LLVM joins them
   }
   return array;
 }
@@ -120,9 +121,7 @@ Value* Emitter::query(ir::OpId id) {
     if (g.axis[axis] == Geometry::Axis::Column && g.width < kLanes) return b_.getInt32(0);
     const bool each = g.axis[axis] == Geometry::Axis::Irregular;
     if (each) linear = b_.CreateAdd(splat(linear), lane_numbers());
-    const auto number = [&](std::uint32_t v) -> Value* {
-      return llvm::ConstantInt::get(linear->getType(), v);
-    };
+    const auto number = [&](std::uint32_t v) -> Value* { return llvm::ConstantInt::get(linear->getType(), v); };
     std::uint32_t below = 1;
     for (std::ptrdiff_t i = 0; i < position; ++i) below *= n(i);
     Value* r = below == 1 ? linear : b_.CreateUDiv(linear, number(below));

@@ -11,7 +11,8 @@ using llvm::Value;
 Value* Emitter::permute(Value* v, Value* sources) {
   if (auto* known = llvm::dyn_cast<llvm::Constant>(sources)) {
     std::vector<int> pick;
-    for (unsigned l = 0; l < kLanes; ++l) pick.push_back(static_cast<int>(llvm::cast<llvm::ConstantInt>(known->getAggregateElement(l))->getZExtValue()));
+    for (unsigned l = 0; l < kLanes; ++l)
+      pick.push_back(static_cast<int>(llvm::cast<llvm::ConstantInt>(known->getAggregateElement(l))->getZExtValue()));
     return b_.CreateShuffleVector(v, pick);
   }
   llvm::Type* lane = v->getType()->getScalarType();
@@ -19,8 +20,8 @@ Value* Emitter::permute(Value* v, Value* sources) {
   llvm::AllocaInst* table = variable(v->getType(), "lanes");
   b_.CreateStore(v, table);
   const llvm::Align align(lane->getPrimitiveSizeInBits() / 8);
-  return b_.CreateMaskedGather(v->getType(), b_.CreateGEP(lane, table, b_.CreateZExt(sources, lanes_of(b_.getInt64Ty()))), align, all_lanes(),
-                               llvm::Constant::getNullValue(v->getType()));
+  return b_.CreateMaskedGather(v->getType(), b_.CreateGEP(lane, table, b_.CreateZExt(sources, lanes_of(b_.getInt64Ty()))), align,
+                               all_lanes(), llvm::Constant::getNullValue(v->getType()));
 }
 
 Value* Emitter::shift_lanes(Value* v, unsigned by, Value* fill) {
@@ -49,9 +50,7 @@ void Emitter::emit_shuffle(ir::OpId id, Mask m) {
       source = b_.CreateAdd(own, distance);
       valid = b_.CreateICmpULE(distance, b_.CreateSub(number(kLanes - 1), own));
       break;
-    default:
-      source = b_.CreateXor(own, distance);
-      valid = b_.CreateICmpULT(distance, number(kLanes));
+    default: source = b_.CreateXor(own, distance); valid = b_.CreateICmpULT(distance, number(kLanes));
   }
   source = b_.CreateAnd(source, number(kLanes - 1));
   if (valid) source = b_.CreateSelect(valid, source, own);
@@ -87,12 +86,16 @@ void Emitter::emit_combine(ir::OpId id, Mask m) {
   Value* x = m.full() ? each : b_.CreateSelect(m.lanes, each, neutral);
   if (ir::is_bool(op.type)) {  // in one word
     Value* word = bits(x);
-    const auto step = [&](Value* a, Value* b) { return how == ir::Combine::And ? b_.CreateAnd(a, b) : how == ir::Combine::Or ? b_.CreateOr(a, b) : b_.CreateXor(a, b); };
+    const auto step = [&](Value* a, Value* b) {
+      return how == ir::Combine::And ? b_.CreateAnd(a, b) : how == ir::Combine::Or ? b_.CreateOr(a, b) : b_.CreateXor(a, b);
+    };
     if (op.code == Opcode::WarpReduce) {
       Value* count = b_.CreateIntrinsic(llvm::Intrinsic::ctpop, {word->getType()}, {word});
-      return define(id, how == ir::Combine::And   ? b_.CreateICmpEQ(word, b_.getInt32(~0u))
-                        : how == ir::Combine::Or ? b_.CreateICmpNE(word, b_.getInt32(0))
-                                                 : b_.CreateTrunc(count, b_.getInt1Ty()), m);
+      return define(id,
+                    how == ir::Combine::And  ? b_.CreateICmpEQ(word, b_.getInt32(~0u))
+                    : how == ir::Combine::Or ? b_.CreateICmpNE(word, b_.getInt32(0))
+                                             : b_.CreateTrunc(count, b_.getInt1Ty()),
+                    m);
     }
     const auto shifted = [&](Value* w, unsigned by) {
       Value* r = b_.CreateShl(w, by);

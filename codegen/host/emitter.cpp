@@ -13,7 +13,8 @@ std::uint64_t round_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) 
 
 }  // namespace
 
-Emitter::Emitter(llvm::LLVMContext& context, llvm::Module& module, const ir::Prepared& prepared, const CompileOptions& options, const Level& level)
+Emitter::Emitter(llvm::LLVMContext& context, llvm::Module& module, const ir::Prepared& prepared, const CompileOptions& options,
+                 const Level& level)
     : c_(context),
       module_(module),
       prepared_(prepared),

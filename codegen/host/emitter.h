@@ -1,6 +1,7 @@
-// Turns one prepared kernel into one LLVM function (runtime/compiler.h, HostEntry). Internal to the host lowering; one object a compilation.
-// What is where: emitter.cpp the frame, blocks and warps; emit_value.cpp values and locals; emit_control.cpp control flow and masks; emit_memory.cpp loads, stores and
-// bounds; emit_lanes.cpp their slow ways; emit_atomic.cpp atomics; emit_warp.cpp warp operations; emit_block.cpp what barriers cut.
+// Turns one prepared kernel into one LLVM function (runtime/compiler.h, HostEntry). Internal to the host lowering; one object a
+// compilation. What is where: emitter.cpp the frame, blocks and warps; emit_value.cpp values and locals; emit_control.cpp control flow and
+// masks; emit_memory.cpp loads, stores and bounds; emit_lanes.cpp their slow ways; emit_atomic.cpp atomics; emit_warp.cpp warp operations;
+// emit_block.cpp what barriers cut.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -26,7 +27,8 @@ struct Mask {
 
 class Emitter {
  public:
-  Emitter(llvm::LLVMContext& context, llvm::Module& module, const ir::Prepared& prepared, const CompileOptions& options, const Level& level);
+  Emitter(llvm::LLVMContext& context, llvm::Module& module, const ir::Prepared& prepared, const CompileOptions& options,
+          const Level& level);
 
   // Adds the entry function. Throws CompileError.
   void run(const std::string& symbol);
@@ -37,19 +39,20 @@ class Emitter {
   using Block = llvm::BasicBlock;
 
   // --- frame (emitter.cpp) -------------------------------------------------------------------------------------------------
-  struct Memory {             // per mem
-    Value* base = nullptr;    // of the first element; null for Local memory in the context until a warp is known
+  struct Memory {           // per mem
+    Value* base = nullptr;  // of the first element; null for Local memory in the context until a warp is known
     Value* extent[ir::kMaxRank] = {};
-    Value* pitch[ir::kMaxRank] = {};  // elements from one index to the next in that dimension
+    Value* pitch[ir::kMaxRank] = {};                   // elements from one index to the next in that dimension
     llvm::MDNode *scope = nullptr, *others = nullptr;  // alias facts; null: none
-    std::uint64_t saved_offset = 0;  // Local memory in the context
+    std::uint64_t saved_offset = 0;                    // Local memory in the context
     bool in_context = false;
   };
   void load_parameters(Value* params);
   void place_memories(Value* scratch);
   void make_alias_scopes();
   void emit_blocks(Value* first, Value* last);
-  void emit_warps(const std::function<void(Mask)>& body);  // calls `body` where warp_ is set, once for full warps and once for the partial one
+  void emit_warps(
+      const std::function<void(Mask)>& body);  // calls `body` where warp_ is set, once for full warps and once for the partial one
   void begin_body();
   llvm::AllocaInst* variable(llvm::Type* type, const char* name);  // in the entry block; promoted to a register later unless it is an array
   Block* block(const char* name) { return Block::Create(c_, name, fn_); }
@@ -59,9 +62,9 @@ class Emitter {
   [[noreturn]] void unsupported(ir::OpId id, const std::string& what) const;
 
   // --- values (emit_value.cpp) -------------------------------------------------------------------------------------------------
-  Value* scalar(ir::ValueId v);   // of a uniform value; the base of an affine one
-  Value* vector(ir::ValueId v);   // 32 lanes of any value
-  Value* raw(ir::ValueId v);      // as its shape keeps it
+  Value* scalar(ir::ValueId v);               // of a uniform value; the base of an affine one
+  Value* vector(ir::ValueId v);               // 32 lanes of any value
+  Value* raw(ir::ValueId v);                  // as its shape keeps it
   Value* spread(ir::ValueId v, Value* held);  // 32 lanes from what raw() gives
   Value* offsets(llvm::Type* lane, const Shape& shape);
   void define(ir::ValueId v, Value* value, Mask m);
@@ -79,9 +82,10 @@ class Emitter {
   Value* bits(Mask m) { return m.full() ? b_.getInt32(~0u) : bits(m.lanes); }
   Value* first_lane(Mask m);  // i32
   Value* last_lane(Mask m);
-  Value* lane_numbers();      // <32 x i32> 0 ... 31
+  Value* lane_numbers();  // <32 x i32> 0 ... 31
   Value* any(Value* lanes) { return b_.CreateICmpNE(bits(lanes), b_.getInt32(0)); }
-  // For access by a lane number known at run time only. The arrays are good until begin_scratch(), which the next operation calls: all share them.
+  // For access by a lane number known at run time only. The arrays are good until begin_scratch(), which the next operation calls: all
+  // share them.
   llvm::AllocaInst* lanes_in_memory(Value* vector_value);
   llvm::AllocaInst* scratch_array(llvm::Type* lanes);  // the same with anything in it
   void begin_scratch() { scratch_taken_.clear(); }
@@ -95,9 +99,10 @@ class Emitter {
   };
   void emit_ops(ir::RegionId region, std::size_t begin, Mask m);
   void emit_op(ir::OpId id, Mask m);
-  // The rest of a region for the given lanes: skipped when there are none, in a version of its own when they are all. `certainly_all` is a cheaper test of that,
-  // which may miss it; code goes on at `after_all` when all went (null: where it goes on for the others).
-  void emit_for_lanes(Value* lanes, ir::RegionId region, std::size_t begin, bool may_be_full, Value* certainly_all = nullptr, Block* after_all = nullptr);
+  // The rest of a region for the given lanes: skipped when there are none, in a version of its own when they are all. `certainly_all` is a
+  // cheaper test of that, which may miss it; code goes on at `after_all` when all went (null: where it goes on for the others).
+  void emit_for_lanes(Value* lanes, ir::RegionId region, std::size_t begin, bool may_be_full, Value* certainly_all = nullptr,
+                      Block* after_all = nullptr);
   Value* certainly(ir::ValueId v, bool wanted);
   bool is_early_return(ir::OpId id) const;
   void emit_if(ir::OpId id, Mask m);
@@ -138,28 +143,28 @@ class Emitter {
   void store_rows(const Access& a, Mask m);
   void store_each(const Access& a, Mask m);
   Value* stored(const Access& a) { return vector(a.op->operands[a.rank]); }
-  Value* index64(ir::ValueId v);                                   // scalar coordinate, extended
+  Value* index64(ir::ValueId v);  // scalar coordinate, extended
   Value* index64_lanes(ir::ValueId v);
-  Value* uniform_index(const Access& a);                           // element number, all coordinates' bases
-  Value* lane_index(const Access& a);                              // <32 x i64>
+  Value* uniform_index(const Access& a);  // element number, all coordinates' bases
+  Value* lane_index(const Access& a);     // <32 x i64>
   bool may_wrap(const Access& a, unsigned dimension) const;
   Value* row_index(const Access& a, unsigned dimension);
   Value* row_pointer(const Access& a, unsigned row);
-  Value* rows_are_plain(const Access& a);                          // i1 or null: the fast way applies whatever the mask
-  Value* inside_uniform(const Access& a);                          // i1
-  Value* inside_lanes(const Access& a, Mask m);                    // active lanes that are in bounds
-  Mask checked_lanes(const Access& a, Mask m);                     // the same, after the others are reported
+  Value* rows_are_plain(const Access& a);        // i1 or null: the fast way applies whatever the mask
+  Value* inside_uniform(const Access& a);        // i1
+  Value* inside_lanes(const Access& a, Mask m);  // active lanes that are in bounds
+  Mask checked_lanes(const Access& a, Mask m);   // the same, after the others are reported
   void report(const Access& a, Value* first_bad_lane);
-  void report_lanes(const Access& a, Value* bad);                  // bits; does nothing when there are none
+  void report_lanes(const Access& a, Value* bad);  // bits; does nothing when there are none
   llvm::Function* report_function();
   Value* extent(std::uint32_t mem, unsigned dimension) { return memory_[mem].extent[dimension]; }
   Value* memory_base(std::uint32_t mem);
-  llvm::Type* element_type(const ir::Mem& mem) const;              // in memory: a bool is a byte
+  llvm::Type* element_type(const ir::Mem& mem) const;  // in memory: a bool is a byte
   Value* from_memory(const ir::Mem& mem, Value* v);
   Value* to_memory_form(const ir::Mem& mem, Value* v);
   llvm::Align element_align(const ir::Mem& mem) const { return llvm::Align(ir::byte_size(mem.element)); }
   template <class I>
-  I* note(I* instruction, const Access& a) {                       // alias facts
+  I* note(I* instruction, const Access& a) {  // alias facts
     const Memory& m = memory_[a.op->index];
     instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, m.scope);
     if (m.others) instruction->setMetadata(llvm::LLVMContext::MD_noalias, m.others);
@@ -173,11 +178,11 @@ class Emitter {
   llvm::Function* checking_helper(bool stores, unsigned bytes, ir::Type index, std::int64_t column, bool dense);
   Value* row_checked_lane_by_lane(const Access& a, Mask m, Value* stored);
   void declare_where();
-  void note_block();                                               // in where_
-  void note_warp(Value* warp);                                     // there and in warp_
+  void note_block();            // in where_
+  void note_warp(Value* warp);  // there and in warp_
   Value* rows_lane_by_lane(const Access& a, Mask m, Value* stored);
   Value* each_lane_by_lane(const Access& a, Mask m, Value* index, Value* stored);
-  bool has_masked_access(const Access& a) const;                   // of rows, by one instruction each
+  bool has_masked_access(const Access& a) const;  // of rows, by one instruction each
 
   // --- atomics (emit_atomic.cpp) -------------------------------------------------------------------------------------------------------
   void emit_atomic(ir::OpId id, Mask m);
@@ -185,7 +190,7 @@ class Emitter {
   Value* combine_atomic(const Access& a, Value* old, Value* operand);
   Value* flush_subnormal(Value* v);
 
-  // --- warp operations (emit_warp.cpp) -----------------------------------------------------------------------------------------------------
+  // --- warp operations (emit_warp.cpp) ---------------------------------------------------------------------------------------------------
   void emit_shuffle(ir::OpId id, Mask m);
   void emit_vote(ir::OpId id, Mask m);
   void emit_combine(ir::OpId id, Mask m);
@@ -193,7 +198,7 @@ class Emitter {
   Value* permute(Value* v, Value* sources);
   Value* shift_lanes(Value* v, unsigned by, Value* fill);
 
-  // --- the block (emit_block.cpp) ---------------------------------------------------------------------------------------------------------
+  // --- the block (emit_block.cpp) --------------------------------------------------------------------------------------------------------
   void lay_out_context();
   void begin_block_context();
   void emit_block_region(ir::RegionId region);
@@ -201,9 +206,9 @@ class Emitter {
   void emit_block_scalar(ir::OpId id);
   void emit_block_control(ir::OpId id);
   void leave_if_block_is_done();
-  void emit_block_vote(ir::OpId id, Mask m);   // inside a warp: its part
+  void emit_block_vote(ir::OpId id, Mask m);  // inside a warp: its part
   void begin_votes(ir::RegionId region, const Step& step);
-  Value* block_scalar(ir::ValueId v);          // of a value that steers the block
+  Value* block_scalar(ir::ValueId v);  // of a value that steers the block
   Value* context_pointer(std::uint64_t offset, std::uint64_t stride);
   Value* load_saved(ir::ValueId v);
   void save(ir::ValueId v, Value* value);
@@ -231,30 +236,33 @@ class Emitter {
   llvm::AllocaInst* where_ = nullptr;  // a Where, for the helpers that report faults; null: no access is checked
 
   std::vector<Memory> memory_;
-  std::vector<Value*> parameter_;     // scalars, by parameter number
+  std::vector<Value*> parameter_;  // scalars, by parameter number
   Value* fault_record_ = nullptr;
   Value *grid_dim_[3] = {}, *dynamic_bytes_ = nullptr, *context_ = nullptr;
   Value* block_id_[3] = {};
-  Value* warp_ = nullptr;             // i32
-  Block* block_end_ = nullptr;        // where a block is done
-  Block* body_end_ = nullptr;         // where a warp's turn is done
+  Value* warp_ = nullptr;       // i32
+  Block* block_end_ = nullptr;  // where a block is done
+  Block* body_end_ = nullptr;   // where a warp's turn is done
 
-  std::vector<Value*> value_;         // per op, of the warp code being made
-  std::vector<std::uint32_t> made_;   // per op: the body that value_ belongs to
+  std::vector<Value*> value_;        // per op, of the warp code being made
+  std::vector<std::uint32_t> made_;  // per op: the body that value_ belongs to
   std::uint32_t body_ = 0;
   llvm::Instruction* body_prologue_ = nullptr;  // values made again are put before it
-  std::vector<Value*> block_value_;   // per op
+  std::vector<Value*> block_value_;             // per op
   std::vector<llvm::AllocaInst*> slot_;
   std::map<llvm::Type*, std::vector<llvm::AllocaInst*>> scratch_lanes_;
   std::map<llvm::Type*, std::size_t> scratch_taken_;
-  llvm::AllocaInst* alive_ = nullptr; // lanes that have not returned; null when nothing returns
-  llvm::AllocaInst* yield_ = nullptr; // where the condition region being made puts its result
+  llvm::AllocaInst* alive_ = nullptr;  // lanes that have not returned; null when nothing returns
+  llvm::AllocaInst* yield_ = nullptr;  // where the condition region being made puts its result
   std::vector<Loop> loops_;
-  unsigned versions_ = 0;             // nesting of full versions
+  unsigned versions_ = 0;  // nesting of full versions
   ir::RegionId segment_region_ = ir::kNone;
   std::size_t segment_end_ = 0;
 
-  struct BlockLoop { ir::OpId op; Block *exit, *next; };
+  struct BlockLoop {
+    ir::OpId op;
+    Block *exit, *next;
+  };
   std::vector<BlockLoop> block_loops_;
   std::vector<std::uint64_t> value_offset_, slot_offset_;  // in the context
   std::vector<llvm::AllocaInst*> captured_, vote_;

@@ -10,10 +10,10 @@ class TargetMachine;
 namespace kiln::codegen::host {
 
 struct Level {
-  std::string cpu;       // LLVM's name, which is ours too
-  bool sse41 = false;    // rounding instructions
-  bool fma = false;      // v3 and up
-  bool avx512 = false;   // v4
+  std::string cpu;      // LLVM's name, which is ours too
+  bool sse41 = false;   // rounding instructions
+  bool fma = false;     // v3 and up
+  bool avx512 = false;  // v4
 };
 
 // Throws CompileError, with the list, when `arch` is none of them.

@@ -24,7 +24,8 @@ bool is_launch_value(Opcode c) {
 
 class Planner {
  public:
-  Planner(const ir::Kernel& kernel, const Structure& structure, const Shapes& shapes, Plan& out) : k_(kernel), s_(structure), shapes_(shapes), p_(out) {}
+  Planner(const ir::Kernel& kernel, const Structure& structure, const Shapes& shapes, Plan& out)
+      : k_(kernel), s_(structure), shapes_(shapes), p_(out) {}
 
   void run() {
     block_region_.assign(k_.regions.size(), 0);
@@ -143,7 +144,8 @@ class Planner {
       cost[id] = kMost + 1;
       if (op.code == Opcode::ThreadId || op.code == Opcode::GlobalId || op.code == Opcode::LaneId || op.code == Opcode::WarpId) {
         cost[id] = 1;
-      } else if (ir::is_pure(op.code) && op.code != Opcode::Div && op.code != Opcode::Rem && op.code != Opcode::Sqrt && op.code != Opcode::Fma) {
+      } else if (ir::is_pure(op.code) && op.code != Opcode::Div && op.code != Opcode::Rem && op.code != Opcode::Sqrt &&
+                 op.code != Opcode::Fma) {
         cost[id] = 1;
         for (const ir::ValueId v : op.operands) cost[id] += cost[v];
       }

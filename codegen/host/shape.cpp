@@ -133,9 +133,7 @@ class Analysis {
   // The innermost region that holds all uses of a slot.
   ir::RegionId home(std::uint32_t slot) const {
     ir::RegionId common = ir::kNone;
-    for (const ir::OpId use : s_.slot_uses[slot]) {
-      common = common == ir::kNone ? s_[use].region : join(common, s_[use].region);
-    }
+    for (const ir::OpId use : s_.slot_uses[slot]) { common = common == ir::kNone ? s_[use].region : join(common, s_[use].region); }
     return common;
   }
   ir::RegionId join(ir::RegionId a, ir::RegionId b) const {
@@ -207,8 +205,16 @@ class Analysis {
       case Geometry::Axis::Uniform: return uniform(0, high);
       // A warp begins at a multiple of 32 threads.
       case Geometry::Axis::Column:
-        return {.kind = Kind::Affine, .column = 1, .row = 0, .exact = true, .low = 0, .high = high, .zeros = g_.width < kLanes ? kAllZero : trailing_zeros(kLanes)};
-      case Geometry::Axis::Row: return {.kind = Kind::Affine, .column = 0, .row = 1, .exact = true, .low = 0, .high = high, .zeros = trailing_zeros(kLanes / g_.width)};
+        return {.kind = Kind::Affine,
+                .column = 1,
+                .row = 0,
+                .exact = true,
+                .low = 0,
+                .high = high,
+                .zeros = g_.width < kLanes ? kAllZero : trailing_zeros(kLanes)};
+      case Geometry::Axis::Row:
+        return {
+            .kind = Kind::Affine, .column = 0, .row = 1, .exact = true, .low = 0, .high = high, .zeros = trailing_zeros(kLanes / g_.width)};
       case Geometry::Axis::Irregular: return varying(0, high);
     }
     return varying();
@@ -230,7 +236,14 @@ class Analysis {
         r.zeros = std::min(r.zeros, trailing_zeros(g_.dim[op.attr]));
         return r;
       }
-      case Opcode::LaneId: return {.kind = Kind::Affine, .column = 1, .row = g_.width == kLanes ? 0 : static_cast<std::int64_t>(g_.width), .exact = true, .low = 0, .high = kLanes - 1, .zeros = kAllZero};
+      case Opcode::LaneId:
+        return {.kind = Kind::Affine,
+                .column = 1,
+                .row = g_.width == kLanes ? 0 : static_cast<std::int64_t>(g_.width),
+                .exact = true,
+                .low = 0,
+                .high = kLanes - 1,
+                .zeros = kAllZero};
       case Opcode::WarpId: return uniform(0, g_.warps() - 1);
       case Opcode::Get: return out_.slot[op.index];
       case Opcode::Load: {
@@ -400,17 +413,17 @@ class Analysis {
         if (plain(0) && plain(1) && in(0).low >= in(1).high) set(in(0).low - in(1).high, in(0).high - in(1).low);
         break;
       case Opcode::Mul:
-        if (plain(0) && plain(1) && (in(0).high == 0 || in(1).high <= top / in(0).high)) set(in(0).low * in(1).low, in(0).high * in(1).high);
+        if (plain(0) && plain(1) && (in(0).high == 0 || in(1).high <= top / in(0).high))
+          set(in(0).low * in(1).low, in(0).high * in(1).high);
         break;
       case Opcode::Shl:
-        if (plain(0) && in(1).high < ir::bit_width(t) && in(0).high <= top >> in(1).high) set(in(0).low << in(1).low, in(0).high << in(1).high);
+        if (plain(0) && in(1).high < ir::bit_width(t) && in(0).high <= top >> in(1).high)
+          set(in(0).low << in(1).low, in(0).high << in(1).high);
         break;
       case Opcode::Shr:
         if (plain(0)) set(in(1).high < 64 ? in(0).low >> in(1).high : 0, in(1).low < 64 ? in(0).high >> in(1).low : 0);
         break;
-      case Opcode::And:
-        set(0, std::min(in(0).high, in(1).high));
-        break;
+      case Opcode::And: set(0, std::min(in(0).high, in(1).high)); break;
       case Opcode::Div:
         if (plain(0) && plain(1) && in(1).low > 0) set(in(0).low / in(1).high, in(0).high / in(1).low);
         break;
@@ -450,7 +463,8 @@ class Analysis {
       case Opcode::And: return std::max(in(0), in(1));
       case Opcode::Mul: return std::min(in(0) + in(1), kAllZero);
       case Opcode::Neg: return in(0);
-      case Opcode::Shl: return known ? std::min<unsigned>(in(0) + static_cast<unsigned>(std::min<std::uint64_t>(last.low, 64)), kAllZero) : in(0);
+      case Opcode::Shl:
+        return known ? std::min<unsigned>(in(0) + static_cast<unsigned>(std::min<std::uint64_t>(last.low, 64)), kAllZero) : in(0);
       case Opcode::Shr: return known && last.low < in(0) ? in(0) - static_cast<unsigned>(last.low) : 0;
       case Opcode::Select: return std::min(in(1), in(2));
       case Opcode::Cast: return ir::is_integer(k_.op(op.operands[0]).type) ? in(0) : 0;
@@ -468,7 +482,11 @@ class Analysis {
 }  // namespace
 
 Shapes::Shapes(const ir::Kernel& kernel, const Structure& structure, const Geometry& geometry)
-    : value(kernel.ops.size()), slot(kernel.slots.size()), coherent(kernel.slots.size(), 1), set_first(kernel.slots.size(), 0), divergent(kernel.ops.size(), 0) {
+    : value(kernel.ops.size()),
+      slot(kernel.slots.size()),
+      coherent(kernel.slots.size(), 1),
+      set_first(kernel.slots.size(), 0),
+      divergent(kernel.ops.size(), 0) {
   Analysis(kernel, structure, geometry, *this).run();
   // What no path reaches is as uniform as it looks.
   for (Shape& s : value) {

@@ -1,4 +1,5 @@
-// How a value varies over the 32 lanes of a warp: the analysis that decides what is a scalar, what is base + stride * lane, and what is a vector.
+// How a value varies over the 32 lanes of a warp: the analysis that decides what is a scalar, what is base + stride * lane, and what is a
+// vector.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace kiln::codegen::host {
 
 inline constexpr unsigned kLanes = 32;
 
-// How thread ids lie in a warp, a fact of the block shape. Lane l is in row l / width at column l % width; width is a power of two, and 32 means one row.
+// How thread ids lie in a warp, a fact of the block shape. Lane l is in row l / width at column l % width; width is a power of two, and 32
+// means one row.
 struct Geometry {
   explicit Geometry(const std::array<std::uint32_t, 3>& block);
 
@@ -44,11 +46,11 @@ struct Shape {
 struct Shapes {
   Shapes(const ir::Kernel& kernel, const Structure& structure, const Geometry& geometry);
 
-  std::vector<Shape> value;        // per op
-  std::vector<Shape> slot;         // per slot
+  std::vector<Shape> value;  // per op
+  std::vector<Shape> slot;   // per slot
   // Per slot: a lane that was inactive at a set never reads the slot before it sets it again. Then a set needs no mask.
   std::vector<char> coherent;
-  std::vector<char> set_first;     // per slot: every way into the innermost region of all its uses begins with a set
+  std::vector<char> set_first;  // per slot: every way into the innermost region of all its uses begins with a set
   // Per op, for control flow: active lanes may take different ways (loops: also different numbers of iterations).
   std::vector<char> divergent;
 

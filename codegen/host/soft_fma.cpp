@@ -23,7 +23,8 @@ Unpacked unpack(llvm::IRBuilder<>& b, Value* x) {
   // `fraction` 0 never gets here, but its shift must still be one.
   Value* moved = b.CreateShl(fraction, b.CreateAnd(shift, b.getInt64(63)));
   Value* mantissa = b.CreateSelect(subnormal, moved, b.CreateOr(fraction, b.getInt64(std::uint64_t{1} << 52)));
-  Value* exponent = b.CreateSelect(subnormal, b.CreateSub(b.getInt32(-1074), b.CreateTrunc(shift, b.getInt32Ty())), b.CreateSub(biased, b.getInt32(1075)));
+  Value* exponent = b.CreateSelect(subnormal, b.CreateSub(b.getInt32(-1074), b.CreateTrunc(shift, b.getInt32Ty())),
+                                   b.CreateSub(biased, b.getInt32(1075)));
   return {mantissa, exponent, b.CreateICmpSLT(bits, b.getInt64(0))};
 }
 
@@ -33,7 +34,8 @@ llvm::Function* soft_fma_f64(llvm::Module& module) {
   if (llvm::Function* known = module.getFunction("kiln_fma_f64")) return known;
   llvm::LLVMContext& c = module.getContext();
   llvm::Type* real = llvm::Type::getDoubleTy(c);
-  auto* function = llvm::Function::Create(llvm::FunctionType::get(real, {real, real, real}, false), llvm::Function::InternalLinkage, "kiln_fma_f64", module);
+  auto* function = llvm::Function::Create(llvm::FunctionType::get(real, {real, real, real}, false), llvm::Function::InternalLinkage,
+                                          "kiln_fma_f64", module);
   function->addFnAttr(llvm::Attribute::NoUnwind);
   function->addFnAttr(llvm::Attribute::NoInline);
   function->setMemoryEffects(llvm::MemoryEffects::none());
@@ -46,18 +48,20 @@ llvm::Function* soft_fma_f64(llvm::Module& module) {
   };
   const auto is_zero = [&](Value* v) { return b.CreateFCmpOEQ(v, llvm::ConstantFP::get(real, 0.0)); };
 
-  // Infinities and NaN, and a product that is a zero or an addend that is one: one rounding or none in the plain formula. An infinite addend is the result even
-  // where the plain product would overflow.
+  // Infinities and NaN, and a product that is a zero or an addend that is one: one rounding or none in the plain formula. An infinite
+  // addend is the result even where the plain product would overflow.
   Value* factors_finite = b.CreateAnd(finite(x), finite(y));
   Value* all_finite = b.CreateAnd(factors_finite, finite(z));
-  llvm::BasicBlock *plain = block("plain"), *check = block("check"), *exact = block("exact"), *sum_block = block("sum"), *zero_block = block("zero");
+  llvm::BasicBlock *plain = block("plain"), *check = block("check"), *exact = block("exact"), *sum_block = block("sum"),
+                   *zero_block = block("zero");
   b.CreateCondBr(all_finite, check, plain);
   b.SetInsertPoint(check);
   b.CreateCondBr(b.CreateOr(b.CreateOr(is_zero(x), is_zero(y)), is_zero(z)), plain, exact);
   b.SetInsertPoint(plain);
   Value* product_plain = b.CreateFMul(x, y);
   Value* keep_addend = b.CreateAnd(factors_finite, b.CreateNot(finite(z)));
-  // z + z is z, with a signalling NaN made quiet. A zero addend is added only to a zero product: it must not change the sign of one that underflowed.
+  // z + z is z, with a signalling NaN made quiet. A zero addend is added only to a zero product: it must not change the sign of one that
+  // underflowed.
   Value* only_product = b.CreateAnd(is_zero(z), b.CreateNot(b.CreateOr(is_zero(x), is_zero(y))));
   Value* sum_plain = b.CreateSelect(only_product, product_plain, b.CreateFAdd(product_plain, z));
   b.CreateRet(b.CreateSelect(keep_addend, b.CreateFAdd(z, z), sum_plain));
@@ -67,8 +71,8 @@ llvm::Function* soft_fma_f64(llvm::Module& module) {
   Value* product = b.CreateMul(b.CreateZExt(ux.mantissa, wide), b.CreateZExt(uy.mantissa, wide));
   Value* product_exponent = b.CreateAdd(ux.exponent, uy.exponent);
   Value* product_sign = b.CreateXor(ux.sign, uy.sign);
-  // Align on the lower of the two last bits. Beyond these distances the smaller operand only decides which way to round, and any nonzero value of its sign below
-  // half a unit does that.
+  // Align on the lower of the two last bits. Beyond these distances the smaller operand only decides which way to round, and any nonzero
+  // value of its sign below half a unit does that.
   Value* distance = b.CreateSub(uz.exponent, product_exponent);
   const auto clamp = [&](Value* v, int high) {
     Value* low = b.CreateIntrinsic(llvm::Intrinsic::smax, {b.getInt32Ty()}, {v, b.getInt32(0)});

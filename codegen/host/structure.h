@@ -19,9 +19,9 @@ struct OpFacts {
 struct Structure {
   explicit Structure(const ir::Kernel& kernel);
 
-  std::vector<OpFacts> op;               // per op
-  std::vector<ir::OpId> parent;          // per region: the operation that owns it; kNone for the body
-  std::vector<std::vector<ir::OpId>> leaves;   // per op: the breaks and continues of that loop
+  std::vector<OpFacts> op;                       // per op
+  std::vector<ir::OpId> parent;                  // per region: the operation that owns it; kNone for the body
+  std::vector<std::vector<ir::OpId>> leaves;     // per op: the breaks and continues of that loop
   std::vector<std::vector<ir::OpId>> slot_uses;  // per slot: gets and sets in program order
   bool has_barrier = false, has_return = false;
 

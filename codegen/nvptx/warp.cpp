@@ -171,8 +171,7 @@ Value* Lowering::emit_reduce(const ir::Op& op) {
     }();
     return call(id, {v, mask});
   }
-  return either(
-      mask, [&] { return reduce_full(how, t, v); }, [&] { return reduce_partial(how, t, v, mask); });
+  return either(mask, [&] { return reduce_full(how, t, v); }, [&] { return reduce_partial(how, t, v, mask); });
 }
 
 Value* Lowering::reduce_full(Combine how, ir::Type t, Value* v) {
@@ -182,9 +181,9 @@ Value* Lowering::reduce_full(Combine how, ir::Type t, Value* v) {
   return v;
 }
 
-// The butterfly of 32 lanes, inactive ones holding the identity, evaluated by the active ones alone. Before the step of distance d, all lanes of
-// one class mod 2d would hold the same value; a lane takes its partner's from any active lane of the partner's class, and a class without
-// active lanes has combined nothing but identities.
+// The butterfly of 32 lanes, inactive ones holding the identity, evaluated by the active ones alone. Before the step of distance d, all
+// lanes of one class mod 2d would hold the same value; a lane takes its partner's from any active lane of the partner's class, and a class
+// without active lanes has combined nothing but identities.
 Value* Lowering::reduce_partial(Combine how, ir::Type t, Value* v, Value* mask) {
   Value* const self = lane();
   return steps({v, i32(kWarp / 2), i32(1)}, [&](const std::vector<Value*>& state) -> std::vector<Value*> {
@@ -201,7 +200,8 @@ Value* Lowering::reduce_partial(Combine how, ir::Type t, Value* v, Value* mask) 
 }
 
 // Repeats `step` five times on `state`, as a loop that stays one: partial warps are rare, and their code should be small.
-std::vector<Value*> Lowering::steps(const std::vector<Value*>& state, const std::function<std::vector<Value*>(const std::vector<Value*>&)>& step) {
+std::vector<Value*> Lowering::steps(const std::vector<Value*>& state,
+                                    const std::function<std::vector<Value*>(const std::vector<Value*>&)>& step) {
   constexpr unsigned kSteps = 5;  // log2 of a warp
   BasicBlock* const from = b_.GetInsertBlock();
   BasicBlock* const loop = block("step");

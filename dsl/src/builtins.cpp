@@ -1,4 +1,5 @@
 #include "kiln/dsl/builtins.h"
+
 #include "kiln/dsl/warp.h"
 
 namespace kiln {

@@ -27,7 +27,8 @@ Body::~Body() {
   recorder_.leave_region();
   if (!finished_ && std::uncaught_exceptions() == exceptions_) {
     try {
-      recorder_.fail_later(std::string("C++ break, return or goto left the body of ") + what_ + "; use Break(), Continue() or Return()", loc_);
+      recorder_.fail_later(std::string("C++ break, return or goto left the body of ") + what_ + "; use Break(), Continue() or Return()",
+                           loc_);
     } catch (const std::bad_alloc&) { recorder_.exhaust(); }
   }
 }
@@ -163,10 +164,12 @@ CaseScope::CaseScope(std::initializer_list<CaseLabel> labels, Where w) {
   }
   std::uint64_t first = 0;
   for (const CaseLabel& label : labels) {
-    const std::uint64_t bits = label.negative ? signed_literal(s.type_, static_cast<std::int64_t>(label.value), w)
-                                              : unsigned_literal(s.type_, label.value, w);
+    const std::uint64_t bits =
+        label.negative ? signed_literal(s.type_, static_cast<std::int64_t>(label.value), w) : unsigned_literal(s.type_, label.value, w);
     if (std::find(s.seen_.begin(), s.seen_.end(), bits) != s.seen_.end()) {
-      r.fail("the Switch has the label " + (label.negative ? std::to_string(static_cast<std::int64_t>(label.value)) : std::to_string(label.value)) + " already", w);
+      r.fail("the Switch has the label " +
+                 (label.negative ? std::to_string(static_cast<std::int64_t>(label.value)) : std::to_string(label.value)) + " already",
+             w);
     }
     s.seen_.push_back(bits);
     if (&label == labels.begin()) {

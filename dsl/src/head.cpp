@@ -90,14 +90,16 @@ bool dsl::Recorder::at_head() const {
 
 void block_size(Extent32 x, Extent32 y, Extent32 z, dsl::Where w) {
   dsl::Recorder& r = head("block_size", w);
-  if (r.kernel().has_block_size() || r.kernel().max_threads != 0) r.fail("the block is declared already; a kernel has one block_size or one max_threads", w);
+  if (r.kernel().has_block_size() || r.kernel().max_threads != 0)
+    r.fail("the block is declared already; a kernel has one block_size or one max_threads", w);
   if (x.value == 0 || y.value == 0 || z.value == 0) r.fail("block_size has an axis of 0; every axis is at least 1", w);
   r.kernel().block_size = {x.value, y.value, z.value};
 }
 
 void max_threads(Extent32 n, dsl::Where w) {
   dsl::Recorder& r = head("max_threads", w);
-  if (r.kernel().has_block_size() || r.kernel().max_threads != 0) r.fail("the block is declared already; a kernel has one block_size or one max_threads", w);
+  if (r.kernel().has_block_size() || r.kernel().max_threads != 0)
+    r.fail("the block is declared already; a kernel has one block_size or one max_threads", w);
   if (n.value == 0) r.fail("max_threads is 0; a block has at least one thread", w);
   r.kernel().max_threads = n.value;
 }

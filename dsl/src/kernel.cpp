@@ -37,8 +37,8 @@ struct KernelCore::State {
   std::shared_ptr<const ConfigSpace> space;
   std::vector<ConfigAxis> axes;
   std::atomic<const VariantSlot*> default_slot{nullptr};
-  std::shared_mutex mutex;                                   // guards the lists only, never held while recording
-  std::deque<VariantSlot> slots;                             // addresses are stable
+  std::shared_mutex mutex;        // guards the lists only, never held while recording
+  std::deque<VariantSlot> slots;  // addresses are stable
 };
 
 namespace {

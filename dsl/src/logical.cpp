@@ -1,10 +1,11 @@
-// Short circuit: `a && b` records what only b computes under a, when it loads. The overloaded operator sees both sides recorded already, so the
-// operations of the right side are found again at the end of the region and moved.
+// Short circuit: `a && b` records what only b computes under a, when it loads. The overloaded operator sees both sides recorded already, so
+// the operations of the right side are found again at the end of the region and moved.
 //
 // Which operations are the right side's? Those after where the right side began. That place is known when the left side is the value of
 // an expression (it was evaluated just before) or when the condition stands in If or While (they note where it began). Else only the end of
-// the region is known: operations without effects are moved when the right side's value needs them, and moved back when something uses them later,
-// which shows that they were named before; an effect there counts as an earlier statement only when it stands further up in the same function.
+// the region is known: operations without effects are moved when the right side's value needs them, and moved back when something uses them
+// later, which shows that they were named before; an effect there counts as an earlier statement only when it stands further up in the same
+// function.
 #include <algorithm>
 #include <cstring>
 
@@ -24,8 +25,8 @@ bool has_effect(const ir::Op& op) {
 
 // In the same function, and further up.
 bool stands_before(const Where& a, const Where& b) {
-  return a.line() != 0 && std::pair(a.line(), a.column()) < std::pair(b.line(), b.column()) && std::strcmp(a.function_name(), b.function_name()) == 0 &&
-         std::strcmp(a.file_name(), b.file_name()) == 0;
+  return a.line() != 0 && std::pair(a.line(), a.column()) < std::pair(b.line(), b.column()) &&
+         std::strcmp(a.function_name(), b.function_name()) == 0 && std::strcmp(a.file_name(), b.file_name()) == 0;
 }
 
 }  // namespace

@@ -14,7 +14,9 @@ Operand host_index(std::uint64_t value, const Where& where) {
   return {constant(narrow ? ir::Type::U32 : ir::Type::U64, value, where).id, where};
 }
 
-void negative_index(std::int64_t value, const Where& where) { fail("the index " + std::to_string(value) + " is negative and so out of range", where); }
+void negative_index(std::int64_t value, const Where& where) {
+  fail("the index " + std::to_string(value) + " is negative and so out of range", where);
+}
 
 void bad_extent(std::int64_t value, const Where& where) {
   fail("an extent of Shared is " + std::to_string(value) + "; it must be above 0", where);
@@ -38,7 +40,8 @@ std::uint32_t new_dynamic_shared(ir::Type element, const Where& where) {
 
 Handle extent(std::uint32_t mem, unsigned rank, unsigned dimension, ir::Type type, const Where& where) {
   Recorder& r = Recorder::current(where);
-  if (dimension >= rank) r.fail("extent(" + std::to_string(dimension) + ") of a buffer of rank " + std::to_string(rank) + "; dimensions count from 0", where);
+  if (dimension >= rank)
+    r.fail("extent(" + std::to_string(dimension) + ") of a buffer of rank " + std::to_string(rank) + "; dimensions count from 0", where);
   return r.handle(r.at(where).extent(mem, dimension, type));
 }
 

@@ -40,7 +40,8 @@ std::string format(const Member& m, std::uint64_t bits) {
     case Member::Kind::Bool: return bits ? "true" : "false";
     case Member::Kind::Signed: return chars(as_signed(m, bits));
     case Member::Kind::Unsigned: return chars(bits);
-    case Member::Kind::Float: return m.bytes == 4 ? chars(std::bit_cast<float>(static_cast<std::uint32_t>(bits))) : chars(std::bit_cast<double>(bits));
+    case Member::Kind::Float:
+      return m.bytes == 4 ? chars(std::bit_cast<float>(static_cast<std::uint32_t>(bits))) : chars(std::bit_cast<double>(bits));
   }
   return "";
 }
@@ -96,7 +97,8 @@ Result<ConfigBits> ConfigSpace::parse(const std::string& text) const {
       return wrong("unknown parameter '" + name + "'; the config has " + known);
     }
     const auto i = static_cast<std::size_t>(member - members.begin());
-    if (equal == std::string::npos) return wrong("parameter '" + name + "' has no value; write " + name + "=" + format(*member, defaults[i]));
+    if (equal == std::string::npos)
+      return wrong("parameter '" + name + "' has no value; write " + name + "=" + format(*member, defaults[i]));
     if (given[i]) return wrong("parameter '" + name + "' is given twice");
     given[i] = 1;
     const auto value = dsl::parse(*member, part.substr(equal + 1));

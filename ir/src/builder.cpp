@@ -156,7 +156,7 @@ void Builder::warp_sync() { append({.code = Opcode::WarpSync}); }
 
 OpId Builder::if_(ValueId cond) {
   const RegionId then_region = new_region(), else_region = new_region();
-  return append({.code = Opcode::If, .operands = {cond}, .regions = {then_region, else_region}});
+  return append({ .code = Opcode::If, .operands = {cond}, .regions = { then_region, else_region } });
 }
 OpId Builder::for_(ValueId lo, ValueId hi, ValueId step) {
   const RegionId body = new_region();

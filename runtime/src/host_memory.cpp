@@ -9,7 +9,8 @@ namespace {
 
 // Made while there is memory, since it is needed where there is none.
 const Error& out_of_memory() {
-  static const Error error(ErrorCode::OutOfMemory, "there was no host memory for the bookkeeping of the operation; it may work once there is");
+  static const Error error(ErrorCode::OutOfMemory,
+                           "there was no host memory for the bookkeeping of the operation; it may work once there is");
   return error;
 }
 [[maybe_unused]] const Error& out_of_memory_ready = out_of_memory();

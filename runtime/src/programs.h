@@ -58,8 +58,8 @@ class Programs {
 
   // The program for a block shape and the alignment of the arguments. Equal kernels share one; who asks for a program that is being
   // compiled waits for it. A failure is kept and given again, unless it was
-  // one of room on the device, which may be there the next time. `variant` and `mode` are those of the plan. O(1) and without allocation after
-  // the first time.
+  // one of room on the device, which may be there the next time. `variant` and `mode` are those of the plan. O(1) and without allocation
+  // after the first time.
   Result<const Program*> get(const LaunchPlan& plan, const Variant& variant, ir::PrepareOptions::Mode mode, const Dim3& block,
                              bool aligned16);
 

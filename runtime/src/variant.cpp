@@ -69,9 +69,7 @@ Result<const ir::Prepared*> Variant::prepared(ir::PrepareOptions::Mode mode) con
       slot.prepared = ir::prepare(recorded_, {.mode = mode});
     } catch (const ir::IrError& e) { slot.error = from_diagnostics(recorded_.name, e.diagnostics()); } catch (const std::bad_alloc&) {
       throw;  // there may be memory the next time
-    } catch (const std::exception& e) {
-      slot.error = prepare_failed(recorded_.name, e.what());
-    }
+    } catch (const std::exception& e) { slot.error = prepare_failed(recorded_.name, e.what()); }
   });
   if (slot.error) return *slot.error;
   return &*slot.prepared;

@@ -8,7 +8,8 @@ using namespace kiln;
 
 namespace samples {
 
-KILN_KERNEL(byte_entropy, (In<u32> bins, Out<f32> entropy, Val<f64> bytes)) {
+KILN_KERNEL(byte_entropy, (In<u32> bins, Out<f32> entropy, Val<f64> bytes))
+{
   constexpr u32 warps = byte_bins / warp::size;
   block_size(byte_bins);
   require(bins.size() == byte_bins);

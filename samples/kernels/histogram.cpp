@@ -19,7 +19,8 @@ void count_in_block(u32 bin_count, const InOut<u32>& bins, Count&& count) {
 
 }  // namespace
 
-KILN_KERNEL(histogram, (In<u32> keys, InOut<u32> bins)) {
+KILN_KERNEL(histogram, (In<u32> keys, InOut<u32> bins))
+{
   require(bins.size() >= histogram_bins);
   count_in_block(histogram_bins, bins, [&](const Shared<u32>& local) {
     for (auto i : range(global_id().x, keys.size(), block_dim().x * grid_dim().x)) {
@@ -29,7 +30,8 @@ KILN_KERNEL(histogram, (In<u32> keys, InOut<u32> bins)) {
   });
 }
 
-KILN_KERNEL(byte_histogram, (In<u32> words, InOut<u32> bins)) {
+KILN_KERNEL(byte_histogram, (In<u32> words, InOut<u32> bins))
+{
   require(bins.size() >= byte_bins);
   count_in_block(byte_bins, bins, [&](const Shared<u32>& local) {
     for (auto i : range(global_id().x, words.size(), block_dim().x * grid_dim().x)) {

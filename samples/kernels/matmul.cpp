@@ -13,7 +13,8 @@ Space<MatmulCfg> matmul_space() {
       .launch([](const MatmulCfg& c, const Extents& e) { return cover({e[1], e[0]}, {c.tile, c.tile}); });
 }
 
-KILN_KERNEL(matmul, (const MatmulCfg& cfg, In<f32, 2> a, In<f32, 2> b, Out<f32, 2> c), matmul_space()) {
+KILN_KERNEL(matmul, (const MatmulCfg& cfg, In<f32, 2> a, In<f32, 2> b, Out<f32, 2> c), matmul_space())
+{
   const u32 tile = cfg.tile;
   block_size(tile, tile);
   require(b.extent(0) == a.extent(1));

@@ -4,7 +4,8 @@ using namespace kiln;
 
 namespace samples {
 
-KILN_KERNEL(block_sum, (In<f32> x, Out<f32> partial)) {
+KILN_KERNEL(block_sum, (In<f32> x, Out<f32> partial))
+{
   constexpr u32 threads = reduce_threads, warps = threads / warp::size;
   block_size(threads);
   require(partial.size() == grid_dim().x);

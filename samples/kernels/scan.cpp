@@ -4,7 +4,8 @@ using namespace kiln;
 
 namespace samples {
 
-KILN_KERNEL(scan_block, (In<i32> x, Out<i32> y, Out<i32> totals)) {
+KILN_KERNEL(scan_block, (In<i32> x, Out<i32> y, Out<i32> totals))
+{
   constexpr u32 threads = scan_threads, warps = threads / warp::size;
   block_size(threads);
   require(y.size() == x.size());
@@ -27,7 +28,8 @@ KILN_KERNEL(scan_block, (In<i32> x, Out<i32> y, Out<i32> totals)) {
   If (t == threads - 1) { totals[block_id().x] = out; }
 }
 
-KILN_KERNEL(add_offsets, (In<i32> offsets, InOut<i32> y)) {
+KILN_KERNEL(add_offsets, (In<i32> offsets, InOut<i32> y))
+{
   block_size(scan_threads);
   require(offsets.size() == grid_dim().x);
   auto i = global_id().x;

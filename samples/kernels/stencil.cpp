@@ -4,7 +4,8 @@ using namespace kiln;
 
 namespace samples {
 
-KILN_KERNEL(stencil5, (In<f32, 2> src, Out<f32, 2> dst, Val<f32> k)) {
+KILN_KERNEL(stencil5, (In<f32, 2> src, Out<f32, 2> dst, Val<f32> k))
+{
   require(dst.extent(0) == src.extent(0));
   require(dst.extent(1) == src.extent(1));
   auto [c, r, z] = global_id();

@@ -40,8 +40,7 @@ Row row(const char* name, const K& kernel, const char* cuda, const Nvrtc& nvrtc)
   } else {
     r.why = nvrtc.why();
   }
-  measure(
-      r, 30, 1e3, 1, [&] { to_ptx(kernel); }, peer);
+  measure(r, 30, 1e3, 1, [&] { to_ptx(kernel); }, peer);
   return r;
 }
 

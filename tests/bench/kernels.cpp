@@ -2,17 +2,20 @@
 
 namespace kiln::bench {
 
-KILN_KERNEL(empty, ()) {}
+KILN_KERNEL(empty, ())
+{}
 
 // Three accesses a branch, none of them proven.
-KILN_KERNEL(guarded_ifs, (const Size& size, In<f32> x, InOut<f32> y)) {
+KILN_KERNEL(guarded_ifs, (const Size& size, In<f32> x, InOut<f32> y))
+{
   auto i = global_id().x;
   for (u32 s = 0; s < size.count; ++s) {
-    If(x[i + s] > static_cast<f32>(s)) { y[i + s] = x[i] * static_cast<f32>(s); }
+    If (x[i + s] > static_cast<f32>(s)) { y[i + s] = x[i] * static_cast<f32>(s); }
   }
 }
 
-KILN_KERNEL(statements, (const Size& size, In<f32> x, InOut<f32> y)) {
+KILN_KERNEL(statements, (const Size& size, In<f32> x, InOut<f32> y))
+{
   auto i = global_id().x;
   Var<f32> v = x[i];
   for (u32 s = 0; s < size.count; ++s) v = v * v + static_cast<f32>(s);

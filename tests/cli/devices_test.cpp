@@ -79,8 +79,9 @@ TEST_CASE("doctor says that a device named in the environment cannot be used, an
     CHECK(result.status == 1);
     CHECK(result.out.find("broken   environment") != std::string::npos);
     CHECK(result.out.find("KILN_DEVICE: ") != std::string::npos);
-    CHECK(kiln_program({"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]", "--arg", "inout:f32:[1]", "--arg", "f32:1"},
-                       environment)
+    CHECK(kiln_program(
+              {"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]", "--arg", "inout:f32:[1]", "--arg", "f32:1"},
+              environment)
               .status == 1);
   }
 }

@@ -249,8 +249,8 @@ TEST_CASE("a kernel that does not record or is not valid fails as a launch does:
   };
   for (const Row& row : {Row{"leaves", "Recording"}, Row{"divergent", "InvalidKernel"}}) {
     CAPTURE(row.kernel);
-    const auto result =
-        kiln_program({"run", KILN_BINARY_DIR "/lib/libkiln_test_cli_broken.so", row.kernel, "--grid", "1", "--block", "4", "--arg", "out:f32:4"});
+    const auto result = kiln_program(
+        {"run", KILN_BINARY_DIR "/lib/libkiln_test_cli_broken.so", row.kernel, "--grid", "1", "--block", "4", "--arg", "out:f32:4"});
     CHECK(result.status == 1);
     REQUIRE(!result.out.empty());
     const auto failure = json_of(result)["failure"];

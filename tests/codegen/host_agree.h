@@ -53,7 +53,7 @@ class Agree {
     for (const Mode mode : {Mode::Checked, Mode::Unchecked}) {
       if (faults && mode == Mode::Unchecked) continue;
       const std::vector<std::vector<std::uint8_t>> expected = interpret(mode);
-      for (const std::string& level : every_level && mode == Mode::Checked ? levels() : std::vector<std::string>{levels().back()}) {
+      for (const std::string& level : every_level&& mode == Mode::Checked ? levels() : std::vector<std::string>{levels().back()}) {
         CAPTURE(level);
         CAPTURE(static_cast<int>(mode));
         const Kernel kernel(text_, block, level, mode);

@@ -63,7 +63,8 @@ TEST_CASE("a barrier on the CPU: values, locals and local memory live on behind 
     barrier
     %y = load s[%other]
     store out[%t], %y
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("a tree reduction in a while loop with a barrier on the CPU") {
@@ -104,7 +105,8 @@ TEST_CASE("a tree reduction in a while loop with a barrier on the CPU") {
       %r = load s[%zero]
       store out[%zero], %r
     }
-)").at({{96, 1, 1}, {64, 1, 1}, {100, 1, 1}, {16, 8, 1}});
+)")
+      .at({{96, 1, 1}, {64, 1, 1}, {100, 1, 1}, {16, 8, 1}});
 }
 
 TEST_CASE("barriers under uniform conditions inside nested loops on the CPU") {
@@ -136,7 +138,8 @@ TEST_CASE("barriers under uniform conditions inside nested loops on the CPU") {
     %b3 = mul %b2, %ten
     %r = add %b3, %a2
     store out[%t], %r
-)", p, q);
+)",
+                   p, q);
     a.block = {40, 1, 1};
     a.check(false);
     CHECK(a.values<std::uint32_t>(1)[39] == 44);
@@ -183,7 +186,8 @@ TEST_CASE("threads that return before a barrier on the CPU no longer count") {
     %m = get n
     %x5 = xor %x4, %m
     store out[%t], %x5
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("a block of which everybody returned on the CPU ends, whatever loop it was in") {
@@ -205,7 +209,8 @@ TEST_CASE("a block of which everybody returned on the CPU ends, whatever loop it
         return
       }
     }
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("uniform break, continue, return and switch around barriers on the CPU") {
@@ -262,7 +267,9 @@ TEST_CASE("uniform break, continue, return and switch around barriers on the CPU
     }
     %r = get n
     store out[%t], %r
-)", p).at({{70, 1, 1}});
+)",
+         p)
+        .at({{70, 1, 1}});
   }
 }
 
@@ -293,7 +300,8 @@ TEST_CASE("a loop whose bounds come from memory and hold a barrier on the CPU") 
     }
     %r = get n
     store out[%t], %r
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("several blocks on the CPU, in three dimensions, each with shared memory of its own") {

@@ -6,7 +6,8 @@ using namespace kiln::host_test;
 
 namespace {
 
-const std::vector<std::array<std::uint32_t, 3>> kShapes = {{64, 1, 1}, {70, 1, 1}, {5, 1, 1}, {16, 4, 1}, {8, 4, 3}, {24, 3, 1}, {1, 40, 1}, {2, 2, 20}};
+const std::vector<std::array<std::uint32_t, 3>> kShapes = {{64, 1, 1}, {70, 1, 1}, {5, 1, 1},  {16, 4, 1},
+                                                           {8, 4, 3},  {24, 3, 1}, {1, 40, 1}, {2, 2, 20}};
 
 // The linear thread id of any shape as %t.
 const std::string kThread = R"(
@@ -58,7 +59,8 @@ TEST_CASE("if and else on the CPU: each lane takes its branch, nested and empty 
     }
     %o = get s
     store out[%t], %o
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("an early return on the CPU leaves the other lanes alone") {
@@ -77,7 +79,8 @@ TEST_CASE("an early return on the CPU leaves the other lanes alone") {
     }
     %w = add %v, %c
     store out[%t], %w
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("loops on the CPU run until their last lane is done") {
@@ -104,7 +107,8 @@ TEST_CASE("loops on the CPU run until their last lane is done") {
     }
     %o = get s
     store out[%t], %o
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("break, continue and return of loops on the CPU take only the lanes that reach them") {
@@ -165,7 +169,8 @@ TEST_CASE("break, continue and return of loops on the CPU take only the lanes th
     }
     %o = get s
     store out[%t], %o
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("uniform loops with uniform and divergent ways out on the CPU") {
@@ -212,7 +217,8 @@ TEST_CASE("uniform loops with uniform and divergent ways out on the CPU") {
         return
       }
     }
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("switch on the CPU, uniform and divergent, with leaves inside") {
@@ -261,7 +267,8 @@ TEST_CASE("switch on the CPU, uniform and divergent, with leaves inside") {
     }
     %o = get s
     store out[%t], %o
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("a local that some lanes miss keeps its old value in them") {
@@ -290,7 +297,8 @@ TEST_CASE("a local that some lanes miss keeps its old value in them") {
     %ab = mul %a, %twenty
     %o = add %ab, %b
     store out[%t], %o
-)").at(kShapes);
+)")
+      .at(kShapes);
 }
 
 TEST_CASE("a for loop on the CPU never wraps, and a step of 0 runs it once") {
@@ -364,5 +372,6 @@ TEST_CASE("what only one lane or no lane does is jumped over, also deep inside")
         store out[%t], %o
       }
     }
-)").at(kShapes);
+)")
+      .at(kShapes);
 }

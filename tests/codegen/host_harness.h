@@ -80,7 +80,8 @@ struct Kernel {
     object = *loaded;
   }
 
-  ir::FaultRecord run(std::array<std::uint32_t, 3> grid, const std::vector<Argument>& arguments, std::uint32_t dynamic_shared = 0, bool reports = true) const {
+  ir::FaultRecord run(std::array<std::uint32_t, 3> grid, const std::vector<Argument>& arguments, std::uint32_t dynamic_shared = 0,
+                      bool reports = true) const {
     alignas(64) ir::FaultRecord record{};
     std::vector<std::uint8_t> block;
     for (const Argument& a : arguments) {

@@ -105,7 +105,9 @@ TEST_CASE("rank 2 and 3 accesses on the CPU along rows, down columns and over di
     store out[%nine, %zero, %t], %m
     store out[%nine, %one, %i64], %o
 )");
-  a.buffer(noise(66 * 66), {66, 66}).buffer(std::vector<std::uint32_t>(10 * 64 * 64, 9), {10, 64, 64}).buffer(noise(64 * 200), {64, 64}, {130, 1});
+  a.buffer(noise(66 * 66), {66, 66})
+      .buffer(std::vector<std::uint32_t>(10 * 64 * 64, 9), {10, 64, 64})
+      .buffer(noise(64 * 200), {64, 64}, {130, 1});
   a.at({{64, 1, 1}, {45, 1, 1}, {16, 4, 1}, {4, 8, 1}, {1, 33, 1}, {12, 4, 1}});
   Agree b("buffer out : u32[*] inout\nbuffer st : u32[*, *] inout strided", kThread + R"(
     %h = load st[%two, %t]
@@ -172,7 +174,8 @@ TEST_CASE("gathers and scatters on the CPU, with guards around some lanes") {
 }
 
 TEST_CASE("memory of bool and of 64-bit numbers on the CPU") {
-  Agree a("buffer b : bool[*] inout\nbuffer l : i64[*] inout\nbuffer out : u32[*] inout\nshared s : bool[64]\nlocal m : bool[2]", kThread + R"(
+  Agree a("buffer b : bool[*] inout\nbuffer l : i64[*] inout\nbuffer out : u32[*] inout\nshared s : bool[64]\nlocal m : bool[2]",
+          kThread + R"(
     %v = load b[%t]
     %n = not %v
     store b[%t], %n
@@ -353,25 +356,36 @@ TEST_CASE("an empty buffer on the CPU: every access is out of range, none is mad
 TEST_CASE("integer atomics on the CPU, to one place and to many, global and shared, with and without their result") {
   for (const std::string type : {"u32", "i32", "u64", "i64"}) {
     for (const std::string memory : {"g", "s"}) {
-      std::string body = kThread + "    %v32 = load in[%t]\n    %v = cast %v32 : " + type + "\n    %six = const 6 : u32\n    %eight = const 8 : u32\n    %slot0 = rem %v32, %eight\n    %sl = cast %slot0 : " + type + "\n";
+      std::string body =
+          kThread + "    %v32 = load in[%t]\n    %v = cast %v32 : " + type +
+          "\n    %six = const 6 : u32\n    %eight = const 8 : u32\n    %slot0 = rem %v32, %eight\n    %sl = cast %slot0 : " + type + "\n";
       if (memory == "s") {
-        body += "    %z = const 1000 : " + type + "\n    %n = const 96 : u32\n    %dz = block_dim.z\n    %dxy = mul %dx, %dy\n    %all = mul %dxy, %dz\n    for %i = %t, %n, %all : u32 {\n      store s[%i], %z\n    }\n    barrier\n";
+        body += "    %z = const 1000 : " + type +
+                "\n    %n = const 96 : u32\n    %dz = block_dim.z\n    %dxy = mul %dx, %dy\n    %all = mul %dxy, %dz\n    for %i = %t, %n, "
+                "%all : u32 {\n      store s[%i], %z\n    }\n    barrier\n";
       }
       int k = 0;
       for (const std::string op : {"add", "sub", "min", "max", "and", "or", "xor"}) {
         const std::string n = std::to_string(k);
         body += "    %k" + n + " = const " + n + " : u32\n    atomic_" + op + " " + memory + "[%k" + n + "], %v\n";
-        body += "    %b" + n + " = const " + std::to_string(8 + 8 * k) + " : u32\n    %i" + n + " = add %b" + n + ", %slot0\n    atomic_" + op + " " + memory + "[%i" + n + "], %v\n";
+        body += "    %b" + n + " = const " + std::to_string(8 + 8 * k) + " : u32\n    %i" + n + " = add %b" + n + ", %slot0\n    atomic_" +
+                op + " " + memory + "[%i" + n + "], %v\n";
         ++k;
       }
       // One lane, so that the results do not depend on an order.
-      body += "    %lone = const 11 : u32\n    %me = eq %t, %lone\n    if %me {\n      %k7 = const 7 : u32\n      %o1 = atomic_add " + memory + "[%k7], %v\n      %o2 = atomic_exchange " + memory +
-              "[%k7], %sl\n      %o3 = atomic_cas " + memory + "[%k7], %sl, %v\n      %o4 = atomic_cas " + memory + "[%k7], %sl, %o1\n      %o5 = atomic_min " + memory + "[%k7], %sl\n" +
-              "      %s1 = add %o1, %o2\n      %s2 = add %s1, %o3\n      %s3 = xor %s2, %o4\n      %s4 = add %s3, %o5\n      %seventy = const 70 : u32\n      store g[%seventy], %s4\n    }\n";
-      if (memory == "s") body += "    barrier\n    for %j = %t, %n, %all : u32 {\n      %sev = const 70 : u32\n      %keep = eq %j, %sev\n      if %keep { continue\n      }\n      %x = load s[%j]\n      store g[%j], %x\n    }\n";
+      body += "    %lone = const 11 : u32\n    %me = eq %t, %lone\n    if %me {\n      %k7 = const 7 : u32\n      %o1 = atomic_add " +
+              memory + "[%k7], %v\n      %o2 = atomic_exchange " + memory + "[%k7], %sl\n      %o3 = atomic_cas " + memory +
+              "[%k7], %sl, %v\n      %o4 = atomic_cas " + memory + "[%k7], %sl, %o1\n      %o5 = atomic_min " + memory + "[%k7], %sl\n" +
+              "      %s1 = add %o1, %o2\n      %s2 = add %s1, %o3\n      %s3 = xor %s2, %o4\n      %s4 = add %s3, %o5\n      %seventy = "
+              "const 70 : u32\n      store g[%seventy], %s4\n    }\n";
+      if (memory == "s")
+        body +=
+            "    barrier\n    for %j = %t, %n, %all : u32 {\n      %sev = const 70 : u32\n      %keep = eq %j, %sev\n      if %keep { "
+            "continue\n      }\n      %x = load s[%j]\n      store g[%j], %x\n    }\n";
       Agree a("buffer in : u32[*] in\nbuffer g : " + type + "[*] inout\nshared s : " + type + "[96]", body);
       a.buffer(noise(64, 100000));
-      if (type[1] == '3') a.buffer(std::vector<std::uint32_t>(96, 1000)); else a.buffer(std::vector<std::uint64_t>(96, 1000));
+      if (type[1] == '3') a.buffer(std::vector<std::uint32_t>(96, 1000));
+      else a.buffer(std::vector<std::uint64_t>(96, 1000));
       a.at({{64, 1, 1}, {45, 1, 1}});
     }
   }
@@ -379,11 +393,15 @@ TEST_CASE("integer atomics on the CPU, to one place and to many, global and shar
 
 TEST_CASE("float atomics on the CPU: minimum, maximum, exchange, and exact additions; subnormals are flushed in global f32 only") {
   for (const std::string type : {"f32", "f64"}) {
-    Agree a("buffer in : u32[*] in\nbuffer g : " + type + "[*] inout\nshared s : " + type + "[8]", kThread + "    %v32 = load in[%t]\n    %v = cast %v32 : " + type + R"(
-    %tiny = const 0x80000001 : )" + (type == "f32" ? "f32" : "f32") + R"(
-    %tt = cast %tiny : )" + type + R"(
+    Agree a("buffer in : u32[*] in\nbuffer g : " + type + "[*] inout\nshared s : " + type + "[8]",
+            kThread + "    %v32 = load in[%t]\n    %v = cast %v32 : " + type + R"(
+    %tiny = const 0x80000001 : )" +
+                (type == "f32" ? "f32" : "f32") + R"(
+    %tt = cast %tiny : )" +
+                type + R"(
     %first = eq %t, %zero
-    %fz = cast %zero : )" + type + R"(
+    %fz = cast %zero : )" +
+                type + R"(
     %nfz = neg %fz
     %eight = const 8 : u32
     if %first {
@@ -419,7 +437,8 @@ TEST_CASE("float atomics on the CPU: minimum, maximum, exchange, and exact addit
     std::vector<double> d(20, 7.0);
     d[3] = -1e-45 * 1e-0;
     std::vector<float> f(d.begin(), d.end());
-    if (type == "f32") a.buffer(f); else a.buffer(d);
+    if (type == "f32") a.buffer(f);
+    else a.buffer(d);
     a.at({{64, 1, 1}, {45, 1, 1}});
   }
 }

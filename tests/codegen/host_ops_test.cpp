@@ -16,24 +16,99 @@ std::vector<std::uint64_t> interesting(Type t) {
   std::vector<std::uint64_t> v;
   const std::uint64_t mask = ir::value_mask(t);
   if (t == Type::F32) {
-    for (const float f : {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 1.5f, 2.5f, -2.5f, 3.7f, -3.7f, 0.3f, -0.3f, 1e-40f, -1e-45f, 1.17549435e-38f, 3.4e38f, -3.4e38f, 8388607.5f, 8388609.0f,
-                          4194303.5f, -4194303.5f, 16777217.0f, 2147483520.0f, 2147483648.0f, -2147483648.0f, 4294967040.0f, 4294967296.0f, 1e19f, 9.2233715e18f, 9.2233720e18f, -9.2233720e18f,
-                          1.8446743e19f, 1.8446744e19f, 1.0000001f, 0.99999994f, 1e10f, 1e20f, -1e20f, 1.4e-23f, 3.0f, 7.0f, 1e-20f}) {
+    for (const float f : {0.0f,           -0.0f,         1.0f,          -1.0f,         0.5f,
+                          1.5f,           2.5f,          -2.5f,         3.7f,          -3.7f,
+                          0.3f,           -0.3f,         1e-40f,        -1e-45f,       1.17549435e-38f,
+                          3.4e38f,        -3.4e38f,      8388607.5f,    8388609.0f,    4194303.5f,
+                          -4194303.5f,    16777217.0f,   2147483520.0f, 2147483648.0f, -2147483648.0f,
+                          4294967040.0f,  4294967296.0f, 1e19f,         9.2233715e18f, 9.2233720e18f,
+                          -9.2233720e18f, 1.8446743e19f, 1.8446744e19f, 1.0000001f,    0.99999994f,
+                          1e10f,          1e20f,         -1e20f,        1.4e-23f,      3.0f,
+                          7.0f,           1e-20f}) {
       v.push_back(std::bit_cast<std::uint32_t>(f));
     }
     for (const std::uint32_t b : {0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc00001u, 0x7f800001u}) v.push_back(b);
   } else if (t == Type::F64) {
-    for (const double f : {0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 0.3, -0.3, 1e-310, -5e-324, 2.2250738585072014e-308, 1.7e308, -1.7e308, 4503599627370495.5, 4503599627370497.0,
-                           2251799813685247.5, 9007199254740993.0, 2147483647.0, 2147483647.9, 2147483648.0, -2147483648.9, -2147483649.0, 4294967295.9, 4294967296.0, 9.223372036854775e18,
-                           9.223372036854775807e18, -9.3e18, 1.8446744073709550e19, 1.8446744073709552e19, 1.0000000000000002, 0.9999999999999999, 1e160, 1e-160, -1e160, 3.0, 1e300, 1e-300, 1.1e-154,
-                           3.4028235677973366e38, 1.401298464324817e-45, 7.006492321624085e-46}) {
+    for (const double f : {0.0,
+                           -0.0,
+                           1.0,
+                           -1.0,
+                           0.5,
+                           1.5,
+                           2.5,
+                           -2.5,
+                           3.7,
+                           -3.7,
+                           0.3,
+                           -0.3,
+                           1e-310,
+                           -5e-324,
+                           2.2250738585072014e-308,
+                           1.7e308,
+                           -1.7e308,
+                           4503599627370495.5,
+                           4503599627370497.0,
+                           2251799813685247.5,
+                           9007199254740993.0,
+                           2147483647.0,
+                           2147483647.9,
+                           2147483648.0,
+                           -2147483648.9,
+                           -2147483649.0,
+                           4294967295.9,
+                           4294967296.0,
+                           9.223372036854775e18,
+                           9.223372036854775807e18,
+                           -9.3e18,
+                           1.8446744073709550e19,
+                           1.8446744073709552e19,
+                           1.0000000000000002,
+                           0.9999999999999999,
+                           1e160,
+                           1e-160,
+                           -1e160,
+                           3.0,
+                           1e300,
+                           1e-300,
+                           1.1e-154,
+                           3.4028235677973366e38,
+                           1.401298464324817e-45,
+                           7.006492321624085e-46}) {
       v.push_back(std::bit_cast<std::uint64_t>(f));
     }
     for (const std::uint64_t b : {0x7ff0000000000000u, 0xfff0000000000000u, 0x7ff8000000000000u, 0x7ff0000000000001u}) v.push_back(b);
   } else {
-    for (const std::uint64_t b : {0ull, 1ull, 2ull, 3ull, 5ull, 7ull, 10ull, 31ull, 32ull, 33ull, 63ull, 64ull, 65ull, 255ull, 1000003ull, 0x7fffffffull, 0x80000000ull, 0x80000001ull, 0xfffffffeull, 0xffffffffull,
-                                  0x100000000ull, 0x123456789abcdefull, 0x7fffffffffffffffull, 0x8000000000000000ull, 0xfffffffffffffffeull, 0xffffffffffffffffull, 0xdeadbeefull, 0x20000000000001ull,
-                                  0x80000000000003ffull, 0x80000000000004ffull, 0x800000000000400ull}) {
+    for (const std::uint64_t b : {0ull,
+                                  1ull,
+                                  2ull,
+                                  3ull,
+                                  5ull,
+                                  7ull,
+                                  10ull,
+                                  31ull,
+                                  32ull,
+                                  33ull,
+                                  63ull,
+                                  64ull,
+                                  65ull,
+                                  255ull,
+                                  1000003ull,
+                                  0x7fffffffull,
+                                  0x80000000ull,
+                                  0x80000001ull,
+                                  0xfffffffeull,
+                                  0xffffffffull,
+                                  0x100000000ull,
+                                  0x123456789abcdefull,
+                                  0x7fffffffffffffffull,
+                                  0x8000000000000000ull,
+                                  0xfffffffffffffffeull,
+                                  0xffffffffffffffffull,
+                                  0xdeadbeefull,
+                                  0x20000000000001ull,
+                                  0x80000000000003ffull,
+                                  0x80000000000004ffull,
+                                  0x800000000000400ull}) {
       v.push_back(b & mask);
     }
   }
@@ -46,7 +121,9 @@ std::vector<std::uint64_t> interesting(Type t) {
 }
 
 bool same(Type t, std::uint64_t x, std::uint64_t y) {
-  const auto nan = [&](std::uint64_t b) { return t == Type::F32 ? (b & 0x7fffffffu) > 0x7f800000u : t == Type::F64 && (b & 0x7fffffffffffffffull) > 0x7ff0000000000000ull; };
+  const auto nan = [&](std::uint64_t b) {
+    return t == Type::F32 ? (b & 0x7fffffffu) > 0x7f800000u : t == Type::F64 && (b & 0x7fffffffffffffffull) > 0x7ff0000000000000ull;
+  };
   return x == y || (nan(x) && nan(y));
 }
 
@@ -171,7 +248,8 @@ void hold(const std::string& level, Type t, Way way, std::uint64_t second = 0) {
   std::vector<std::uint64_t> a, b, c;
   for (std::size_t i = 0; i < values.size(); ++i) {
     for (std::size_t j = 0; j < values.size(); ++j) {
-      a.push_back(values[i]), b.push_back(way == Way::ConstantSecond ? second : values[j]), c.push_back(values[(i * 7 + j * 3 + i * j) % values.size()]);
+      a.push_back(values[i]), b.push_back(way == Way::ConstantSecond ? second : values[j]),
+          c.push_back(values[(i * 7 + j * 3 + i * j) % values.size()]);
       if (way != Way::Lanes && j >= 20) break;
     }
   }
@@ -183,17 +261,20 @@ void hold(const std::string& level, Type t, Way way, std::uint64_t second = 0) {
     auto ta = narrow<T>(a), tb = narrow<T>(b), tc = narrow<T>(c);
     k.run({blocks, 1, 1}, {buffer(ta), buffer(tb), buffer(tc), buffer(out, {rows.size(), a.size()})});
   };
-  if (ir::byte_size(t) == 4) run(std::uint32_t{}); else run(std::uint64_t{});
+  if (ir::byte_size(t) == 4) run(std::uint32_t{});
+  else run(std::uint64_t{});
   for (std::size_t r = 0; r < rows.size(); ++r) {
     int shown = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
       const std::uint64_t x = way == Way::NumberFirst ? number_of(t, a[i]) : a[i], y = way == Way::NumberSecond ? number_of(t, b[i]) : b[i];
       const std::uint64_t want = expected(rows[r], t, x, y, c[i]), got = out[r * a.size() + i];
       if (same(rows[r].result, want, got) || ++shown > 3) continue;
-      std::string text = level + " " + std::string(ir::info(rows[r].code).mnemonic) + " " + std::string(ir::name(t)) + " -> " + std::string(ir::name(rows[r].result));
+      std::string text = level + " " + std::string(ir::info(rows[r].code).mnemonic) + " " + std::string(ir::name(t)) + " -> " +
+                         std::string(ir::name(rows[r].result));
       char numbers[160];
-      std::snprintf(numbers, sizeof numbers, "(%016llx, %016llx, %016llx): want %016llx, got %016llx", static_cast<unsigned long long>(a[i]), static_cast<unsigned long long>(b[i]),
-                    static_cast<unsigned long long>(c[i]), static_cast<unsigned long long>(want), static_cast<unsigned long long>(got));
+      std::snprintf(numbers, sizeof numbers, "(%016llx, %016llx, %016llx): want %016llx, got %016llx",
+                    static_cast<unsigned long long>(a[i]), static_cast<unsigned long long>(b[i]), static_cast<unsigned long long>(c[i]),
+                    static_cast<unsigned long long>(want), static_cast<unsigned long long>(got));
       text += numbers;
       FAIL_CHECK(text);
     }
@@ -227,6 +308,8 @@ TEST_CASE("a constant second operand gives the same bits on the CPU as a loaded 
   const std::string level = levels().back();
   for (const Type t : kTypes) {
     const std::uint64_t all_ones = ir::value_mask(t), min = (all_ones >> 1) + 1;
-    for (const std::uint64_t second : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{7}, std::uint64_t{33}, std::uint64_t{64}, all_ones, min}) hold(level, t, Way::ConstantSecond, second);
+    for (const std::uint64_t second :
+         {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{7}, std::uint64_t{33}, std::uint64_t{64}, all_ones, min})
+      hold(level, t, Way::ConstantSecond, second);
   }
 }

@@ -56,9 +56,7 @@ TEST_CASE("a block shape or a CPU level that there is not is refused for the CPU
     options.block = block;
     try {
       compiler().compile(prepared, options);
-    } catch (const CompileError& e) {
-      return std::string(e.what());
-    }
+    } catch (const CompileError& e) { return std::string(e.what()); }
     return std::string();
   };
   CHECK(text("x86-64", {64, 1, 1}).empty());

@@ -14,9 +14,11 @@ std::string put(const std::string& row, const std::string& value, const std::str
   if (type == "u32") return text + "    store out[%r_" + row + ", %t], " + value + "\n";
   if (type == "bool") return text + "    %c_" + row + " = cast " + value + " : u32\n    store out[%r_" + row + ", %t], %c_" + row + "\n";
   if (type == "f32") return text + "    %c_" + row + " = bit_cast " + value + " : u32\n    store out[%r_" + row + ", %t], %c_" + row + "\n";
-  std::string cast = type == "f64" ? "    %b_" + row + " = bit_cast " + value + " : u64\n" : "    %b_" + row + " = cast " + value + " : u64\n";
-  return text + cast + "    %h_" + row + " = const 32 : u64\n    %s_" + row + " = shr %b_" + row + ", %h_" + row + "\n    %x_" + row + " = xor %b_" + row + ", %s_" + row + "\n    %c_" + row + " = cast %x_" + row +
-         " : u32\n    store out[%r_" + row + ", %t], %c_" + row + "\n";
+  std::string cast =
+      type == "f64" ? "    %b_" + row + " = bit_cast " + value + " : u64\n" : "    %b_" + row + " = cast " + value + " : u64\n";
+  return text + cast + "    %h_" + row + " = const 32 : u64\n    %s_" + row + " = shr %b_" + row + ", %h_" + row + "\n    %x_" + row +
+         " = xor %b_" + row + ", %s_" + row + "\n    %c_" + row + " = cast %x_" + row + " : u32\n    store out[%r_" + row + ", %t], %c_" +
+         row + "\n";
 }
 
 const std::string kHead = R"(
@@ -38,7 +40,7 @@ std::string all_operations(const std::string& type) {
     body += "    " + name + " = " + op + "\n" + put(std::to_string(row), name, result);
     ++row;
   };
-  for (const std::string& how : type == "bool" ? std::vector<std::string>{"and", "or", "xor"}
+  for (const std::string& how : type == "bool"   ? std::vector<std::string>{"and", "or", "xor"}
                                 : type[0] == 'f' ? std::vector<std::string>{"add", "mul", "min", "max"}
                                                  : std::vector<std::string>{"add", "mul", "min", "max", "and", "or", "xor"}) {
     add("warp_reduce." + how + " %w", type);
@@ -65,7 +67,8 @@ std::string make_value(const std::string& type) {
 
 void hold(const std::string& type, bool some) {
   const std::string ops = all_operations(type);
-  const std::string body = kHead + "    %u = load in[%zero]\n" + make_value(type) + (some ? "    %half = const 17 : u32\n    %part = gt %v, %half\n    if %part {\n" + ops + "    }\n" : ops);
+  const std::string body = kHead + "    %u = load in[%zero]\n" + make_value(type) +
+                           (some ? "    %half = const 17 : u32\n    %part = gt %v, %half\n    if %part {\n" + ops + "    }\n" : ops);
   Agree a("buffer in : u32[*] in\nbuffer out : u32[*, *] inout", "    %zero = const 0 : u32\n" + body);
   a.buffer(noise(64, 40)).buffer(std::vector<std::uint32_t>(64 * 64, 5), {64, 64});
   a.block = {45, 1, 1};  // a full and a partial warp
@@ -97,9 +100,10 @@ TEST_CASE("NaN and signed zeros in warp reductions and scans on the CPU") {
     %s = warp_scan.min %w
     %q = warp_scan_exclusive.max %w
     %d = warp_scan.add %w
-)" + put("0", "%m", "f32") + put("1", "%x", "f32") + put("2", "%s", "f32") + put("4", "%d", "f32") +
-             // NaN has no specified payload: only whether it is one is compared.
-             "    %isnan = ne %q, %q\n" + put("3", "%isnan", "bool"));
+)" + put("0", "%m", "f32") + put("1", "%x", "f32") + put("2", "%s", "f32") +
+                                                                     put("4", "%d", "f32") +
+                                                                     // NaN has no specified payload: only whether it is one is compared.
+                                                                     "    %isnan = ne %q, %q\n" + put("3", "%isnan", "bool"));
   std::vector<float> v(64, -0.0f);
   v[5] = 0.0f, v[7] = std::bit_cast<float>(0x7fc00000u), v[40] = 3.0f, v[41] = -2.0f, v[7] = -0.0f;
   a.buffer(v).buffer(std::vector<std::uint32_t>(64 * 8, 5), {8, 64});
@@ -173,7 +177,8 @@ TEST_CASE("warp operations on values that all lanes hold alike on the CPU") {
       %h = shuffle_down %p, %lo
       %w = warp_id
       %wr = warp_reduce.xor %w
-)" + put("0", "%r", "f32") + put("1", "%s", "f32") + put("2", "%x", "f32") + put("3", "%h", "f32") + put("4", "%wr", "u32") + "    }\n");
+)" + put("0", "%r", "f32") + put("1", "%s", "f32") + put("2", "%x", "f32") + put("3", "%h", "f32") +
+                                                                                     put("4", "%wr", "u32") + "    }\n");
   a.buffer(noise(64, 40)).buffer(std::vector<std::uint32_t>(64 * 8, 5), {8, 64}).scalar(0.1f);
   a.at(kShapes);
 }

@@ -85,7 +85,7 @@ void check_own(Kind kind, bool shared, const Dim3& block) {
       "own_element",
       [](const AtomicCfg& cfg, InOut<T> memory, In<T> v, In<T> expected, Out<T> old) {
         auto t = linear_thread();
-        If(t < memory.size()) {
+        If (t < memory.size()) {
           if (cfg.shared) {
             Shared<T> s(128);
             s[t] = memory[t];
@@ -123,18 +123,18 @@ void check_contended(Kind kind, bool shared, const Dim3& block, const Ways& ways
         auto t = linear_thread();
         Val<u32> in_block = block_dim().x * block_dim().y * block_dim().z;
         Val<u32> g = block_id().x * in_block + t;
-        If(g % 5 != 4) {  // some lanes take no part
+        If (g % 5 != 4) {  // some lanes take no part
           if (!cfg.shared) apply<T>(cfg.kind, memory, g % 3, v[g], v[g]);
         }
         if (cfg.shared) {
           Shared<T> s(3);
-          If(t == 0) {
+          If (t == 0) {
             for (u32 i = 0; i < 3; ++i) s[i] = memory[i];
           }
           barrier();
-          If(g % 5 != 4) { apply<T>(cfg.kind, s, g % 3, v[g], v[g]); }
+          If (g % 5 != 4) { apply<T>(cfg.kind, s, g % 3, v[g], v[g]); }
           barrier();
-          If(t == 0) {
+          If (t == 0) {
             for (u32 i = 0; i < 3; ++i) memory[i] = s[i];
           }
         }
@@ -176,7 +176,7 @@ void check_extremes() {
   constexpr T largest = std::numeric_limits<T>::max(), inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
   const auto global = kernel("extremes", [](InOut<T> low, InOut<T> high, In<T> v) {
     auto i = global_id().x;
-    If(i < v.size()) {
+    If (i < v.size()) {
       low.atomic_min(0, v[i]);
       high.atomic_max(0, v[i]);
     }
@@ -184,7 +184,7 @@ void check_extremes() {
   const auto shared = kernel("extremes_shared", [](InOut<T> low, InOut<T> high, In<T> v) {
     Shared<T> s(2);
     auto t = thread_id().x;
-    If(t == 0) {
+    If (t == 0) {
       s[0] = low[0];
       s[1] = high[0];
     }
@@ -194,7 +194,7 @@ void check_extremes() {
       s.atomic_max(1, v[i]);
     }
     barrier();
-    If(t == 0) {
+    If (t == 0) {
       low[0] = s[0];
       high[0] = s[1];
     }
@@ -256,7 +256,7 @@ TEST_CASE("atomic min and max of floats order signed zeros and mixed signs, and 
 TEST_CASE("the old values of one counter are all different, and together they are 0 to n - 1") {
   const auto k = kernel("tickets", [](InOut<u32> counter, Out<u32> ticket) {
     auto i = global_id().x;
-    If(i % 3 != 2) { ticket[i] = counter.atomic_add(0, 1); }
+    If (i % 3 != 2) { ticket[i] = counter.atomic_add(0, 1); }
     Else { ticket[i] = 0xffffffffu; }
   });
   for (const Outcome& o : run_everywhere(*k, {{4}, {45}}, {filled<u32>(1, 0), filled<u32>(180, 99)})) {
@@ -278,7 +278,7 @@ TEST_CASE("compare-exchange lets one thread of each element through, and exchang
   const auto cas = kernel("claim", [](InOut<u64> owner, InOut<u32> winners) {
     auto i = global_id().x;
     Val<u64> mine = cast<u64>(i) + 1;
-    If(owner.atomic_cas(i % 7, 0, mine) == 0) { winners.atomic_add(i % 7, 1); }
+    If (owner.atomic_cas(i % 7, 0, mine) == 0) { winners.atomic_add(i % 7, 1); }
   });
   for (const Outcome& o : run_everywhere(*cas, {{3}, {45}}, {filled<u64>(7, 0), filled<u32>(7, 0)})) {
     CAPTURE(o.where);
@@ -319,7 +319,7 @@ TEST_CASE("float additions in global memory flush subnormals, those in shared me
 TEST_CASE("a float histogram of exact values adds up whatever the order") {
   const auto k = kernel("float_bins", [](In<u32> keys, InOut<f32> bins) {
     auto i = global_id().x;
-    If(i < keys.size()) { bins.atomic_add(keys[i], 0.25f); }
+    If (i < keys.size()) { bins.atomic_add(keys[i], 0.25f); }
   });
   std::vector<u32> keys(1000);
   std::vector<f32> wanted(16, kInf);
@@ -333,7 +333,7 @@ TEST_CASE("an atomic out of range is reported with its buffer, index and thread"
       "stray",
       [](InOut<u32> counter, Out<u32> old) {
         auto i = global_id().x;
-        If(i < old.size()) { old[i] = counter.atomic_add(i, 1); }
+        If (i < old.size()) { old[i] = counter.atomic_add(i, 1); }
       },
       "(counter, old)"));
   for (const Outcome& o : run_everywhere(*k, {{1}, {45}}, {filled<u32>(44, 5), filled<u32>(45, 99)}, {.unchecked = false})) {

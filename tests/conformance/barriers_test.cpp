@@ -57,7 +57,7 @@ TEST_CASE("a barrier stands in an if with a uniform condition, taken or not") {
           Shared<u32> s(128);
           auto t = linear_thread(), n = threads_of_block();
           Var<u32> r = t;
-          If(p[0] != 0) { r = neighbour(s, t, n, t * 2); }
+          If (p[0] != 0) { r = neighbour(s, t, n, t * 2); }
           Else { r += 1000; }
           put(out, r);
         },
@@ -81,7 +81,7 @@ TEST_CASE("a barrier stands in for and while loops of uniform length, nested one
           r += i;
         }
         Var<u32> left = p[0];
-        While(left > 0) {
+        While (left > 0) {
           r = neighbour(s, t, n, r);
           left -= 1;
         }
@@ -120,8 +120,8 @@ TEST_CASE("a uniform break and continue leave a loop with barriers together") {
         auto t = linear_thread(), n = threads_of_block();
         Var<u32> r = t;
         for (auto i : range(10)) {
-          If(i == p[0]) { Break(); }
-          If(i % 2 == 1) { Continue(); }
+          If (i == p[0]) { Break(); }
+          If (i % 2 == 1) { Continue(); }
           r = neighbour(s, t, n, r);
         }
         put(out, neighbour(s, t, n, r));
@@ -138,12 +138,12 @@ TEST_CASE("barriers under uniform conditions inside nested loops run each part a
       for (auto n : range(2)) {
         (void)n;
         before[t] += 1;
-        If(b > a) { barrier(); }
-        If(a > 0) { barrier(); }
+        If (b > a) { barrier(); }
+        If (a > 0) { barrier(); }
         after[t] += 1;
       }
     }
-    If(a > 0) { barrier(); }
+    If (a > 0) { barrier(); }
   });
   for (const auto& [p, q] : {std::pair{1, 1}, {1, 2}, {0, 1}, {0, 0}}) {
     CAPTURE(p);
@@ -165,12 +165,12 @@ TEST_CASE("threads that have returned no longer count at a barrier") {
         auto t = linear_thread(), n = threads_of_block();
         Val<u32> alive = (n + 1) / 2 + p[0];
         put(out, 12345);
-        If(t >= alive) { Return(); }
+        If (t >= alive) { Return(); }
         s[t] = t * 5;
         barrier();
         Var<u32> r = s[(t + 1) % alive];
         barrier();
-        If(t % 2 == 1) { Return(); }
+        If (t % 2 == 1) { Return(); }
         s[t] = r;
         barrier();
         put(out, s[(t + 2) % ((alive + 1) / 2 * 2)] + t);
@@ -188,10 +188,10 @@ TEST_CASE("whole warps that have returned no longer count either") {
   const auto k = kernel("warps_returned", [](In<u32> which, Out<u32> out) {
     auto t = thread_id().x;
     Shared<u32> s(1);
-    If(t == 0) { s[0] = 0; }
+    If (t == 0) { s[0] = 0; }
     barrier();
     out[t] = 99;
-    If((which[0] >> t / 32 & 1) != 0) { Return(); }
+    If ((which[0] >> t / 32 & 1) != 0) { Return(); }
     s.atomic_add(0, 1);
     barrier();
     out[t] = s[0];
@@ -213,7 +213,7 @@ TEST_CASE("block votes: any, all and the number of threads that say true") {
   const auto k = kernel("votes", [](In<u32> row, Out<u32> out) {
     auto t = linear_thread(), n = threads_of_block();
     Val<u32> r = row[0];
-    If(row[1] != 0 && t % 3 == 1) { Return(); }
+    If (row[1] != 0 && t % 3 == 1) { Return(); }
     auto says = (r == 1 && t == 0) || (r == 2 && t == n - 1) || (r == 3 && t % 2 == 0) || r == 4;
     auto any = barrier_any(says), all = barrier_all(says);
     auto count = barrier_count(says);
@@ -254,7 +254,7 @@ TEST_CASE("what a vote gives is uniform: it may guard a barrier, and end a loop 
     s[t] = x[t];
     barrier();
     Var<bool> changed = true;
-    While(barrier_any(changed)) {
+    While (barrier_any(changed)) {
       Val<u32> mine = s[t], left = s[(t + n - 1) % n];
       barrier();
       changed = left > mine;
@@ -300,9 +300,9 @@ TEST_CASE("sections of one thread between barriers follow one another") {
   const auto k = kernel("sections", [](Out<u32> out) {
     Shared<u32> s(1);
     auto t = thread_id().x;
-    If(t % 32 == 0 && t == 0) { s[0] = 5; }
+    If (t % 32 == 0 && t == 0) { s[0] = 5; }
     barrier();
-    If(t == 0) { s[0] = s[0] * 2; }
+    If (t == 0) { s[0] = s[0] * 2; }
     barrier();
     out[t] = s[0] * t;
   });
@@ -326,7 +326,7 @@ TEST_CASE("locals, loop counters and local arrays keep their values over barrier
         Var<u32> r = 0;
         for (auto i : range(p[0])) {
           Val<u32> theirs = neighbour(s, t, n, mine[i % 4]);
-          If(flag) { r += theirs; }
+          If (flag) { r += theirs; }
           Else { r += 1; }
           flag = flag ^ true;
           d = d + 1.0;
@@ -367,7 +367,7 @@ TEST_CASE("a barrier that not all threads may reach is refused with the conditio
   const Result<ir::Kernel> bad[] = {
       record("in_divergent_if",
              [](In<u32> p, Out<u32> out) {
-               If(p[thread_id().x] > 0) { barrier(); }
+               If (p[thread_id().x] > 0) { barrier(); }
                out[thread_id().x] = 1;
              }),
       record("in_divergent_loop",
@@ -381,7 +381,7 @@ TEST_CASE("a barrier that not all threads may reach is refused with the conditio
       record("after_divergent_break",
              [](In<u32> p, Out<u32> out) {
                for (auto i : range(10)) {
-                 If(p[thread_id().x] == i) { Break(); }
+                 If (p[thread_id().x] == i) { Break(); }
                  barrier();
                }
                out[thread_id().x] = 1;
@@ -389,7 +389,7 @@ TEST_CASE("a barrier that not all threads may reach is refused with the conditio
       record("after_divergent_continue",
              [](In<u32> p, Out<u32> out) {
                for (auto i : range(10)) {
-                 If(p[thread_id().x] == i) { Continue(); }
+                 If (p[thread_id().x] == i) { Continue(); }
                  barrier();
                }
                out[thread_id().x] = 1;

@@ -23,11 +23,11 @@ void sums(const auto& n, const Val<u32>& t, const Out<u32>& out) {
   }
   for (auto i : range(n)) { pattern += i & 3; }
   for (auto i : range(n)) {
-    If(i == 5) { Break(); }
+    If (i == 5) { Break(); }
     until += i;
   }
   for (auto i : range(n)) {
-    If(i % 2 == 0) { Continue(); }
+    If (i % 2 == 0) { Continue(); }
     odd += i;
   }
   for (auto i : range(n)) {
@@ -49,12 +49,12 @@ TEST_CASE("continue in a loop that also has break goes on with the next iteratio
   // Sum of the odd i below 10, ended by `stop` after the first.
   const auto k = kernel("continue_break", [](In<i32> stop, Out<i32> out) {
     auto t = global_id().x;
-    If(t < stop.size()) {
+    If (t < stop.size()) {
       Var<i32> sum = 0;
       for (auto i : range(10)) {
-        If(i % 2 == 0) { Continue(); }
+        If (i % 2 == 0) { Continue(); }
         sum += cast<i32>(i);
-        If(stop[t] != 0) { Break(); }
+        If (stop[t] != 0) { Break(); }
       }
       out[t] = sum;
     }
@@ -67,11 +67,11 @@ TEST_CASE("the same with while loops, and with the stop known while recording") 
                  [](Out<i32> out) {
                    for (u32 stop = 0; stop < 2; ++stop) {
                      Var<i32> sum = 0, i = -1;
-                     While(i < 9) {
+                     While (i < 9) {
                        ++i;
-                       If(i % 2 == 0) { Continue(); }
+                       If (i % 2 == 0) { Continue(); }
                        sum += i;
-                       If(Val<bool>(stop == 1)) { Break(); }
+                       If (Val<bool>(stop == 1)) { Break(); }
                      }
                      out[stop] = sum;
                    }
@@ -82,11 +82,11 @@ TEST_CASE("the same with while loops, and with the stop known while recording") 
 TEST_CASE("a store just before continue happens") {
   const auto k = kernel("store_continue", [](In<i32> state, InOut<i32> x, InOut<i32> y) {
     for (auto p : range(1)) {
-      If(state[p] == 0) {
+      If (state[p] == 0) {
         x[p] = 1;
         Continue();
       }
-      If(state[p] != 0) { y[p] = 1; }
+      If (state[p] != 0) { y[p] = 1; }
     }
   });
   for (i32 state : {0, 1}) {
@@ -98,7 +98,7 @@ TEST_CASE("a store just before continue happens") {
     for (auto i : range(img.extent(0))) {
       for (auto j : range(img.extent(1))) {
         img[i, j] = 0;
-        If(i > 0 || j > 0) { Continue(); }
+        If (i > 0 || j > 0) { Continue(); }
         img[i, j] = 1;
       }
     }
@@ -158,7 +158,7 @@ TEST_CASE("a condition guards the access on its right side, for && and for ||") 
   const std::vector<i32> a{0, 0, 0, 0, 0, 0, 0, 0, 0, 5}, idx{-1, 0, 9, 10, 2147483647};
   const auto guarded = kernel("guarded", [](In<i32> x, In<i32> index, Out<i32> out) {
     auto k = global_id().x;
-    If(k < index.size()) {
+    If (k < index.size()) {
       Val<i32> i = index[k];
       out[k] = select<i32>(i >= 0 && i < 10 && x[i] == 0, 1, 0);
     }
@@ -166,7 +166,7 @@ TEST_CASE("a condition guards the access on its right side, for && and for ||") 
   check_run<i32>(*guarded, {{1}, {33}}, {buffer(a), buffer(idx), filled<i32>(5, 99)}, 2, {0, 1, 0, 0, 0});
   const auto mirror = kernel("mirror", [](In<i32> x, In<i32> index, Out<i32> out) {
     auto k = global_id().x;
-    If(k < index.size()) {
+    If (k < index.size()) {
       Val<i32> i = index[k];
       out[k] = select<i32>(i < 0 || i >= 10 || x[i] != 0, 1, 0);
     }
@@ -174,8 +174,8 @@ TEST_CASE("a condition guards the access on its right side, for && and for ||") 
   check_run<i32>(*mirror, {{1}, {33}}, {buffer(a), buffer(idx), filled<i32>(5, 99)}, 2, {1, 0, 1, 1, 1});
   const auto condition = kernel("condition", [](In<i32> x, In<i32> index, Out<i32> out) {
     auto k = global_id().x;
-    If(k < index.size()) {
-      If(index[k] >= 0 && index[k] < 10 && x[index[k]] == 0) { out[k] = 1; }
+    If (k < index.size()) {
+      If (index[k] >= 0 && index[k] < 10 && x[index[k]] == 0) { out[k] = 1; }
       Else { out[k] = 0; }
     }
   });
@@ -185,7 +185,7 @@ TEST_CASE("a condition guards the access on its right side, for && and for ||") 
 TEST_CASE("a guard on the size of an absent buffer keeps its loads from running") {
   const auto k = kernel("absent", [](In<i32> maybe, In<i32> idx, Out<i32> out) {
     auto t = global_id().x;
-    If(t < idx.size()) { out[t] = select<i32>(maybe.size() > 0 && idx[t] >= 0 && maybe[idx[t] % cast<i32>(maybe.size())] == 7, 1, 0); }
+    If (t < idx.size()) { out[t] = select<i32>(maybe.size() > 0 && idx[t] >= 0 && maybe[idx[t] % cast<i32>(maybe.size())] == 7, 1, 0); }
   });
   check_run<i32>(*k, {{1}, {33}}, {buffer<i32>({}), buffer<i32>({0, -1, 5}), filled<i32>(3, 99)}, 2, {0, 0, 0});
   check_run<i32>(*k, {{1}, {33}}, {buffer<i32>({1, 7}), buffer<i32>({0, -1, 5}), filled<i32>(3, 99)}, 2, {0, 0, 1});
@@ -195,9 +195,9 @@ TEST_CASE("what only the right side does is refused where it has an effect, or d
   // The documented way for an effect: a nested If.
   const auto k = kernel("effect", [](In<i32> left, InOut<u32> counter, Out<i32> out) {
     auto t = global_id().x;
-    If(t < left.size()) {
+    If (t < left.size()) {
       Var<bool> both = false;
-      If(left[t] != 0) { both = counter.atomic_add(0, 1) < 1000; }
+      If (left[t] != 0) { both = counter.atomic_add(0, 1) < 1000; }
       out[t] = cast<i32>(both);
     }
   });
@@ -213,7 +213,7 @@ TEST_CASE("what only the right side does is refused where it has an effect, or d
 TEST_CASE("&& and || of values have C++'s truth tables") {
   const auto k = kernel("truth", [](In<i32> a, In<i32> b, Out<i32> either, Out<i32> both) {
     auto t = global_id().x;
-    If(t < a.size()) {
+    If (t < a.size()) {
       either[t] = cast<i32>(a[t] != 0 || b[t] != 0);
       both[t] = cast<i32>(a[t] != 0 && b[t] != 0);
     }
@@ -227,7 +227,7 @@ TEST_CASE("&& and || of values have C++'s truth tables") {
 TEST_CASE("a switch takes the case of its value, a case of several labels, or the default, and does not fall through") {
   const auto k = kernel("cases", [](In<i32> x, Out<i32> out) {
     auto t = global_id().x;
-    If(t < x.size()) {
+    If (t < x.size()) {
       Var<i32> r = 99;
       Switch(x[t]) {
         Case(0) { r = 1; }
@@ -241,7 +241,7 @@ TEST_CASE("a switch takes the case of its value, a case of several labels, or th
   check_run<i32>(*k, {{1}, {33}}, {buffer<i32>({0, 1, 5, 2, -7, -1, 7}), filled<i32>(7, 98)}, 1, {1, 3, 5, 3, 4, 5, 5});
   const auto bare = kernel("no_default", [](In<u64> x, Out<i32> out) {
     auto t = global_id().x;
-    If(t < x.size()) {
+    If (t < x.size()) {
       Var<i32> r = 99;
       Switch(x[t]) {
         Case(0x100000000u) { r = 1; }
@@ -285,7 +285,7 @@ TEST_CASE("a loop stops at break with what it did before") {
                  [](Out<i32> out) {
                    for (auto i : range(20)) { out[i] = 0; }
                    for (auto i : range(20)) {
-                     If(i > 3) { Break(); }
+                     If (i > 3) { Break(); }
                      out[i] = 1;
                    }
                  },
@@ -294,13 +294,13 @@ TEST_CASE("a loop stops at break with what it did before") {
                  [](Out<i32> out) {
                    out[0] = 99;
                    for (auto i : range<i32>(0, 5)) {
-                     If(i != 1) { Continue(); }
+                     If (i != 1) { Continue(); }
                      out[0] = i;
                    }
                    out[1] = 99;
                    for (auto i : range<i32>(0, 5)) {
-                     If(i == 3) { Break(); }
-                     If(i != 1) { Continue(); }
+                     If (i == 3) { Break(); }
+                     If (i != 1) { Continue(); }
                      out[1] = i;
                    }
                  },
@@ -311,19 +311,19 @@ TEST_CASE("a thread that returns early does nothing more") {
   // out = 5 where the divisor is 0, else 4 after a division.
   const auto k = kernel("early_return", [](In<i32> divisor, Out<i32> out) {
     auto t = global_id().x;
-    If(t >= divisor.size()) { Return(); }
+    If (t >= divisor.size()) { Return(); }
     out[t] = 5;
-    If(divisor[t] == 0) { Return(); }
+    If (divisor[t] == 0) { Return(); }
     out[t] = 4 + (8 / divisor[t]) * 0;
   });
   check_run<i32>(*k, {{2}, {33}}, {buffer<i32>({0, 2, 0, 7}), filled<i32>(4, 99)}, 1, {5, 4, 5, 4});
   const auto in_loop = kernel("return_in_loop", [](In<u32> limit, InOut<u32> out) {
     auto t = global_id().x;
-    If(t >= limit.size()) { Return(); }
+    If (t >= limit.size()) { Return(); }
     for (auto i : range(100)) {
       for (auto j : range(10)) {
         (void)j;
-        If(i == limit[t]) { Return(); }
+        If (i == limit[t]) { Return(); }
         out[t] += 1;
       }
     }
@@ -373,7 +373,7 @@ TEST_CASE("a loop over a range ends without wrapping, whatever its bounds and st
     lo.push_back(r.lo), hi.push_back(r.hi), step.push_back(r.step), count.push_back(r.count), last.push_back(r.last);
   const auto k = kernel("ranges", [](In<i32> first, In<i32> end, In<i32> by, Out<u32> times, Out<i32> final) {
     auto t = global_id().x;
-    If(t < first.size()) {
+    If (t < first.size()) {
       Var<u32> n = 0;
       Var<i32> seen = 0;
       for (auto i : range(first[t], end[t], by[t])) {
@@ -424,11 +424,11 @@ TEST_CASE("divergent loops nest: every thread does its own number of steps") {
   }
   const auto k = kernel("collatz", [](Out<u32> out) {
     auto t = global_id().x;
-    If(t < out.size()) {
+    If (t < out.size()) {
       Var<u32> x = t + 1, steps = 0;
-      While(x != 1) {
-        If(x % 2 == 0) {
-          While(x % 2 == 0) {
+      While (x != 1) {
+        If (x % 2 == 0) {
+          While (x % 2 == 0) {
             x /= 2;
             steps += 1;
           }
@@ -447,7 +447,7 @@ TEST_CASE("divergent loops nest: every thread does its own number of steps") {
 TEST_CASE("select computes both sides and takes one") {
   const auto k = kernel("choose", [](In<i32> x, Out<i32> out) {
     auto t = global_id().x;
-    If(t < x.size()) {
+    If (t < x.size()) {
       Var<i32> evaluations = 0;
       evaluations += 1;
       Val<i32> a = x[t] * 2, b = x[t] / (x[t] - x[t]);  // a division by zero beside it does no harm
@@ -462,12 +462,12 @@ TEST_CASE("a uniform value read in a long loop stays the same for all") {
   const auto k = kernel("accumulate", [](Out<u32> out) {
     Shared<u32> total(1);
     auto t = thread_id().x;
-    If(t == 0) { total[0] = 0; }
+    If (t == 0) { total[0] = 0; }
     barrier();
     for (auto i : range(1024)) {
       Val<u32> before = total[0];
       barrier();
-      If(t == i % 45) { total[0] = before + i % 3; }
+      If (t == i % 45) { total[0] = before + i % 3; }
       barrier();
     }
     out[t] = total[0];

@@ -54,7 +54,7 @@ void check_min_max() {
   }
   const auto loaded = kernel("min_max", [](In<T> x, In<T> y, Out<T> out) {
     auto i = global_id().x;
-    If(i < x.size()) {
+    If (i < x.size()) {
       out[4 * i] = min(x[i], y[i]);
       out[4 * i + 1] = max(x[i], y[i]);
       out[4 * i + 2] = min_nan(x[i], y[i]);
@@ -99,7 +99,7 @@ void check_order() {
     a.push_back(static_cast<T>(r.a)), b.push_back(static_cast<T>(r.b)), wanted.push_back(r.bits), wanted3.insert(wanted3.end(), 3, r.bits);
   const auto loaded = kernel("order", [](In<T> x, In<T> y, Out<u32> out) {
     auto i = global_id().x;
-    If(i < x.size()) {
+    If (i < x.size()) {
       Val<T> p = x[i], q = y[i];
       out[i] = order_bits(p, q);
     }
@@ -198,7 +198,7 @@ void check_conversion() {
   for (const auto& row : rows) x.push_back(row.x), wanted.push_back(row.wanted);
   const auto loaded = kernel("convert", [](In<From> in, Out<To> out) {
     auto i = global_id().x;
-    If(i < in.size()) { out[i] = cast<To>(in[i]); }
+    If (i < in.size()) { out[i] = cast<To>(in[i]); }
   });
   check_run(*loaded, {{1}, {kBlock}}, {buffer(x), filled<To>(x.size(), 99)}, 1, wanted);
   const auto known = kernel("convert_known", [](Out<To> out) {
@@ -216,7 +216,7 @@ void check_exact(const char* name, F, const std::vector<f64>& inputs, const std:
   CAPTURE(ir::name(ir_type<T>));
   const auto loaded = kernel(name, [](In<T> in, Out<T> out) {
     auto i = global_id().x;
-    If(i < in.size()) { out[i] = F()(Val<T>(in[i])); }
+    If (i < in.size()) { out[i] = F()(Val<T>(in[i])); }
   });
   check_run(*loaded, {{1}, {kBlock}}, {buffer(as<T>(inputs)), filled<T>(inputs.size(), 99)}, 1, as<T>(wanted));
 }
@@ -269,7 +269,7 @@ void check_block_extremes() {
     Shared<T> low(2), high(2);
     auto t = thread_id().x;
     auto least = warp::min(in[t]), most = warp::max(in[t]);
-    If(t % 32 == 0) {
+    If (t % 32 == 0) {
       low[t / 32] = least;
       high[t / 32] = most;
     }
@@ -386,7 +386,7 @@ TEST_CASE("the remainder of floats is exact and has the sign of the dividend") {
   for (std::size_t i = 0; i < a.size(); ++i) wanted.push_back(std::fmod(a[i], b[i]));
   const auto k = kernel("remainder", [](In<f32> x, In<f32> y, Out<f32> out) {
     auto i = global_id().x;
-    If(i < x.size()) { out[i] = x[i] % y[i]; }
+    If (i < x.size()) { out[i] = x[i] % y[i]; }
   });
   check_run(*k, {{1}, {kBlock}}, {buffer(a), buffer(b), filled<f32>(a.size(), 99)}, 2, wanted);
 }
@@ -407,7 +407,7 @@ TEST_CASE("NaN and infinity are told apart by comparing, with and without fast_m
   const std::vector<f32> x{0, kNan, kInf, -kInf};
   const auto body = [](In<f32> in, Out<u32> nan, Out<u32> inf) {
     auto i = global_id().x;
-    If(i < in.size()) {
+    If (i < in.size()) {
       Val<f32> v = in[i];
       nan[i] = cast<u32>(v != v);
       inf[i] = cast<u32>(abs(v) == kInf);
@@ -416,7 +416,7 @@ TEST_CASE("NaN and infinity are told apart by comparing, with and without fast_m
   const auto fast = kernel("classify_fast", [](In<f32> in, Out<u32> nan, Out<u32> inf) {
     options({.fast_math = true});
     auto i = global_id().x;
-    If(i < in.size()) {
+    If (i < in.size()) {
       Val<f32> v = in[i];
       nan[i] = cast<u32>(v != v);
       inf[i] = cast<u32>(abs(v) == kInf);
@@ -435,7 +435,7 @@ TEST_CASE("a * b / c gives the same through a value, a local and a branch") {
     auto product = v[0] * v[1];
     out[1] = product / v[2];
     Var<f32> r = 0;
-    If(v[2] > 0) { r = v[0] * v[1]; }
+    If (v[2] > 0) { r = v[0] * v[1]; }
     Else { r = 1; }
     out[2] = r / v[2];
     wide[0] = w[0] * w[1] / w[2];
@@ -451,7 +451,7 @@ TEST_CASE("neg, abs and copysign move the sign bit of anything, loads and select
   const std::vector<u32> x{0x7fc00001, 0xffc12345, 0x00000001, 0x80000000, 0x7f800001, 0x3f800000};
   const auto k = kernel("bits", [](In<f32> in, In<f32> sign, Out<f32> out) {
     auto i = global_id().x, n = in.size();
-    If(i < n) {
+    If (i < n) {
       out[i] = in[i];
       out[i + n] = -in[i];
       out[i + 2 * n] = abs(in[i]);

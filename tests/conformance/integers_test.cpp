@@ -82,7 +82,7 @@ void check_division() {
 
   const auto loaded = kernel("divide", [](In<T> x, In<T> y, Out<T> quotient, Out<T> rest) {
     auto i = global_id().x;
-    If(i < x.size()) {
+    If (i < x.size()) {
       quotient[i] = x[i] / y[i];
       rest[i] = x[i] % y[i];
     }
@@ -119,7 +119,7 @@ void check_unary(const char* name, F, const std::vector<R>& wanted) {
   const auto n = static_cast<u32>(x.size());
   const auto loaded = kernel(name, [](In<T> in, Out<R> out) {
     auto i = global_id().x;
-    If(i < in.size()) { out[i] = F()(Val<T>(in[i])); }
+    If (i < in.size()) { out[i] = F()(Val<T>(in[i])); }
   });
   check_run(*loaded, {{n}, {7}}, {buffer(x), filled<R>(n, R(99))}, 1, wanted);
   const auto known = kernel(name, [](Out<R> out) {
@@ -201,7 +201,7 @@ void check_shifts() {
   const auto n = static_cast<u32>(x.size());
   const auto loaded = kernel("shift", [](In<T> value, In<T> by, Out<T> l, Out<T> r) {
     auto i = global_id().x;
-    If(i < value.size()) {
+    If (i < value.size()) {
       l[i] = value[i] << by[i];
       r[i] = value[i] >> by[i];
     }
@@ -273,7 +273,7 @@ void check_pairs(const char* name, F) {
   const auto n = static_cast<u32>(a.size());
   const auto loaded = kernel(name, [](In<T> x, In<T> y, Out<T> out) {
     auto i = global_id().x;
-    If(i < x.size()) { out[i] = F()(Val<T>(x[i]), Val<T>(y[i])); }
+    If (i < x.size()) { out[i] = F()(Val<T>(x[i]), Val<T>(y[i])); }
   });
   check_run(*loaded, {{1}, {kBlock}}, {buffer(a), buffer(b), filled<T>(n, 99)}, 2, wanted);
   const auto known = kernel(name, [](In<T> x, In<T> y, Out<T> out) {
@@ -351,7 +351,7 @@ TEST_CASE("differences of unsigned values are signed where the author casts firs
   const std::vector<u32> x{0, 10, 255, 200}, y{255, 20, 0, 100};
   const auto k = kernel("distance", [](In<u32> a, In<u32> b, Out<i32> d, InOut<i32> total, Out<f32> rest, Out<i32> negative) {
     auto i = global_id().x;
-    If(i < a.size()) {
+    If (i < a.size()) {
       Val<i32> distance = abs(cast<i32>(a[i]) - cast<i32>(b[i]));
       d[i] = distance;
       total.atomic_add(0, distance);
@@ -371,7 +371,7 @@ TEST_CASE("signed and unsigned of one width differ where they should: order, rig
   const std::vector<i32> x{-1, kMin<i32>, -2, 5};
   const auto k = kernel("signs", [](In<i32> in, Out<u32> out) {
     auto i = global_id().x;
-    If(i < in.size()) {
+    If (i < in.size()) {
       Val<i32> s = in[i];
       Val<u32> u = cast<u32>(s);
       out[6 * i] = cast<u32>(s < 1);

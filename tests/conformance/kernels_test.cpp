@@ -14,7 +14,7 @@ template <class T>
 void check_scale(T bias, T factor) {
   const auto k = kernel("scale", [](In<T> x, Out<T> y, Val<T> b, Val<T> f) {
     auto i = global_id().x;
-    If(i < y.size()) { y[i] = (x[i] + b) * f; }
+    If (i < y.size()) { y[i] = (x[i] + b) * f; }
   });
   const auto x = made_of<T>(1024, [](auto i) { return i; });
   check_run(*k, {{8}, {129}}, {buffer(x), filled<T>(1024, T(-1)), scalar<T>(bias), scalar<T>(factor)}, 1,
@@ -36,7 +36,7 @@ TEST_CASE("one thread writes a constant") {
 TEST_CASE("vector addition, and a kernel template for two types") {
   const auto k = kernel("vecadd", [](In<f32> a, In<f32> b, Out<f32> c) {
     auto i = global_id().x;
-    If(i < c.size()) { c[i] = a[i] + b[i]; }
+    If (i < c.size()) { c[i] = a[i] + b[i]; }
   });
   const auto a = made_of<f32>(1024, [](auto i) { return i; }), b = made_of<f32>(1024, [](auto i) { return 2 * i; });
   check_run(*k, for_num_elems(1024), {buffer(a), buffer(b), filled<f32>(1024, -1)}, 2, made_of<f32>(1024, [](auto i) { return 3 * i; }));
@@ -51,14 +51,14 @@ TEST_CASE("a value chosen at run time is added for each type, and rows of anothe
     using T = decltype(zero);
     const auto k = kernel("plus_five", [](InOut<T> x) {
       auto i = global_id().x;
-      If(i < x.size()) { x[i] += 5; }
+      If (i < x.size()) { x[i] += 5; }
     });
     check_run<T>(*k, {{1}, {7}}, {buffer<T>({0, 1})}, 0, {5, 6});
   };
   add5(f32{}), add5(f64{}), add5(i32{}), add5(u32{}), add5(i64{}), add5(u64{});
   const auto k = kernel("ranks", [](In<f32> a, In<f32, 2> b, Out<f32> out) {
     auto i = global_id().x;
-    If(i < out.size()) { out[i] = a[i] + b[i / b.extent(1), i % b.extent(1)]; }
+    If (i < out.size()) { out[i] = a[i] + b[i / b.extent(1), i % b.extent(1)]; }
   });
   check_run<f32>(*k, {{1}, {33}},
                  {buffer(made_of<f32>(8, [](auto i) { return i; })), buffer(made_of<f32>(8, [](auto i) { return i + 3; }), {2, 4}),
@@ -70,7 +70,7 @@ TEST_CASE("a parameter list of buffers and scalars, with an index per element") 
   // in[i] * scale + bias + extra + off[i], off = i % 5.
   const auto k = kernel("mixed_abi", [](In<f32> in, Val<f32> scale, Val<f64> bias, In<u32> off, Val<i32> extra, Out<f32> out) {
     auto i = global_id().x;
-    If(i < out.size()) { out[i] = in[i] * scale + cast<f32>(bias) + cast<f32>(extra) + cast<f32>(off[i]); }
+    If (i < out.size()) { out[i] = in[i] * scale + cast<f32>(bias) + cast<f32>(extra) + cast<f32>(off[i]); }
   });
   const auto in = made_of<f32>(1024, [](auto i) { return i; });
   const auto off = made_of<u32>(1024, [](auto i) { return i % 5; });
@@ -81,7 +81,7 @@ TEST_CASE("a parameter list of buffers and scalars, with an index per element") 
 TEST_CASE("each element gets the length, and only the elements") {
   const auto k = kernel("length", [](Out<u32> out) {
     auto i = global_id().x;
-    If(i < out.size()) { out[i] = out.size(); }
+    If (i < out.size()) { out[i] = out.size(); }
   });
   std::vector<u32> wanted(300, 7);
   for (u32 i = 0; i < 257; ++i) wanted[i] = 257;
@@ -93,8 +93,8 @@ TEST_CASE("rows keep their own width, and sentinels stay") {
   const auto k = kernel("rows", [](Out<u32, 2> a, Out<u32, 2> b) {
     auto [c, r, z] = global_id();
     (void)z;
-    If(r < a.extent(0) && c < a.extent(1)) { a[r, c] = r * a.extent(1) + c; }
-    If(r < b.extent(0) && c < b.extent(1)) { b[r, c] = r * b.extent(1) + c; }
+    If (r < a.extent(0) && c < a.extent(1)) { a[r, c] = r * a.extent(1) + c; }
+    If (r < b.extent(0) && c < b.extent(1)) { b[r, c] = r * b.extent(1) + c; }
   });
   const auto check_widths = [&](u32 ra, u32 wa, u32 rb, u32 wb) {
     const auto wanted = [](u32 rows, u32 width) {
@@ -116,8 +116,8 @@ TEST_CASE("runs of four elements a thread, the last one clipped, and a stride ov
   const auto x = made_of<f32>(n, [](auto i) { return i; });
   const auto runs = kernel("runs", [](In<f32> in, Out<f32> out, InOut<u32> clipped) {
     auto first = global_id().x * 4, length = out.size();
-    If(first < length) {
-      If(first + 4 > length) { clipped.atomic_add(length - first, 1); }
+    If (first < length) {
+      If (first + 4 > length) { clipped.atomic_add(length - first, 1); }
       for (auto i : range(first, min(first + 4, length))) { out[i] = in[i] * 2; }
     }
   });
@@ -134,7 +134,7 @@ TEST_CASE("runs of four elements a thread, the last one clipped, and a stride ov
 TEST_CASE("complex numbers as pairs: sum, product, conjugate, z * z + c") {
   const auto k = kernel("complex", [](In<f32, 2> a, In<f32, 2> b, Out<f32, 2> out) {
     auto i = global_id().x, n = a.extent(0);
-    If(i < n) {
+    If (i < n) {
       Val<f32> ar = a[i, 0], ai = a[i, 1], br = b[i, 0], bi = b[i, 1];
       out[i, 0] = ar + br;
       out[i, 1] = ai + bi;
@@ -192,12 +192,12 @@ TEST_CASE("a transpose through shared memory, with a padded tile") {
     (void)bz;
     for (u32 j = 0; j < 32; j += 8) {
       auto r = by * 32 + ty + j, c = bx * 32 + tx;
-      If(r < in.extent(0) && c < in.extent(1)) { tile[ty + j, tx] = in[r, c]; }
+      If (r < in.extent(0) && c < in.extent(1)) { tile[ty + j, tx] = in[r, c]; }
     }
     barrier();
     for (u32 j = 0; j < 32; j += 8) {
       auto r = bx * 32 + ty + j, c = by * 32 + tx;
-      If(r < out.extent(0) && c < out.extent(1)) { out[r, c] = tile[tx, ty + j]; }
+      If (r < out.extent(0) && c < out.extent(1)) { out[r, c] = tile[tx, ty + j]; }
     }
   });
   for (const auto& [rows, columns] : {std::pair{32u, 32u}, {45u, 70u}}) {
@@ -251,7 +251,7 @@ TEST_CASE("small tables known while recording, and looked up at run time") {
   static constexpr std::array<i32, 8> table{3, 1, 4, 1, 5, 9, 2, 6};
   const auto unrolled = kernel("coefficients", [](In<i32> x, Out<i32> y) {
     auto i = global_id().x;
-    If(i < x.size()) {
+    If (i < x.size()) {
       Var<i32> sum = 0;
       for (u32 j = 0; j < table.size(); ++j) sum = sum * x[i] + table[j];
       y[i] = sum;
@@ -267,7 +267,7 @@ TEST_CASE("small tables known while recording, and looked up at run time") {
     Local<i32, 8> local;
     for (u32 j = 0; j < table.size(); ++j) local[j] = table[j];
     auto i = global_id().x;
-    If(i < at.size()) {
+    If (i < at.size()) {
       local[at[i] % 8] += 100;
       y[i] = local[at[i] % 8] * 10 + local[(at[i] + 1) % 8];
     }
@@ -299,7 +299,7 @@ TEST_CASE("what was written is read back later, and bits go through untouched") 
   }
   const auto k = kernel("bit_copy", [](In<f32> x, Out<u32> bits, Out<f32> back) {
     auto i = global_id().x;
-    If(i < x.size()) {
+    If (i < x.size()) {
       bits[i] = bit_cast<u32>(x[i]) ^ 0x5a5a5a5au;
       back[i] = bit_cast<f32>(bit_cast<u32>(x[i]) ^ 0u);
     }

@@ -30,7 +30,7 @@ const auto& own_row() {
   static const auto k = kernel("own_row", [](Out<u32> out) {
     auto [x, y, z] = global_id();
     auto i = x + y + z;
-    If(i < out.size()) { out[i] = i; }
+    If (i < out.size()) { out[i] = i; }
   });
   return k;
 }
@@ -77,7 +77,7 @@ TEST_CASE("64-bit global ids are those of 32 bits where those exist") {
     auto [x, y, z] = global_id64();
     (void)y;
     (void)z;
-    If(x < out.size64()) { out[x] = x * x; }
+    If (x < out.size64()) { out[x] = x * x; }
   });
   std::vector<u64> wanted;
   for (u64 i = 0; i < 100; ++i) wanted.push_back(i * i);
@@ -87,7 +87,7 @@ TEST_CASE("64-bit global ids are those of 32 bits where those exist") {
 TEST_CASE("for_num_elems covers its elements and no more than the guard lets through") {
   const auto k = kernel("one_each", [](InOut<u32> out) {
     auto i = global_id().x;
-    If(i < out.size()) { out[i] += 1; }
+    If (i < out.size()) { out[i] += 1; }
   });
   for (u32 n : {1u, 255u, 256u, 257u, 512u, 1000u, 1025u}) {
     const LaunchConfig config = for_num_elems(n);
@@ -97,7 +97,7 @@ TEST_CASE("for_num_elems covers its elements and no more than the guard lets thr
   const auto image = kernel("one_each_pixel", [](InOut<u32, 2> out) {
     auto [x, y, z] = global_id();
     (void)z;
-    If(y < out.extent(0) && x < out.extent(1)) { out[y, x] += x + 100 * y; }
+    If (y < out.extent(0) && x < out.extent(1)) { out[y, x] += x + 100 * y; }
   });
   for (const auto& [columns, rows] : {std::pair{1u, 1u}, {17u, 16u}, {19u, 41u}}) {
     std::vector<u32> wanted;
@@ -167,11 +167,11 @@ TEST_CASE("a declared block shape is exact, a declared maximum is a maximum, a r
   });
   const auto most = kernel("most_threads", [](Out<u32> out) {
     max_threads(256);
-    If(linear_thread() < out.size()) { out[linear_thread()] = linear_thread(); }
+    If (linear_thread() < out.size()) { out[linear_thread()] = linear_thread(); }
   });
   const auto needs = kernel("needs", [](Out<u32> out, Val<u32> n) {
     require(out.size() >= n * 2, "the output holds two numbers for each of n");
-    If(global_id().x < 2 * n) { out[global_id().x] = n; }
+    If (global_id().x < 2 * n) { out[global_id().x] = n; }
   });
   std::vector<u32> wanted(128);
   for (u32 i = 0; i < 128; ++i) wanted[i] = i;
@@ -204,17 +204,13 @@ TEST_CASE("a declared block shape is exact, a declared maximum is a maximum, a r
 }
 
 TEST_CASE("kernels of one text that differ in a captured constant are different programs") {
-  const auto add = [](i32 k) {
-    return kernel(
-        "addk", [](const AddCfg& cfg, In<i32> x, Out<i32> y) { y[0] = x[0] + cfg.k; }, AddCfg{k});
-  };
+  const auto add = [](i32 k) { return kernel("addk", [](const AddCfg& cfg, In<i32> x, Out<i32> y) { y[0] = x[0] + cfg.k; }, AddCfg{k}); };
   for (const auto& [k, wanted] : {std::pair{4, 5}, {8, 9}, {4, 5}})
     check_run<i32>(*add(k), {{1}, {1}}, {buffer<i32>({1}), filled<i32>(1, 99)}, 1, {wanted});
 
   // 0.0 and -0.0 compare equal and are different constants.
   for (f32 v : {0.0f, -0.0f, 0.0f}) {
-    const auto k = kernel(
-        "signed_zero", [](const FloatCfg& cfg, Out<f32> y) { y[0] = Val<f32>(cfg.value); }, FloatCfg{v});
+    const auto k = kernel("signed_zero", [](const FloatCfg& cfg, Out<f32> y) { y[0] = Val<f32>(cfg.value); }, FloatCfg{v});
     check_run<f32>(*k, {{1}, {1}}, {filled<f32>(1, 99)}, 0, {v});
   }
   // 1 as i32 and as i64.
@@ -249,7 +245,7 @@ TEST_CASE("two kernels of one name and signature with different bodies are diffe
 TEST_CASE("fresh host threads launch a compiled kernel at the same time, each on a stream of its own") {
   const auto k = kernel("accumulate", [](InOut<u32> x, Val<u32> by) {
     auto i = global_id().x;
-    If(i < x.size()) { x[i] += by; }
+    If (i < x.size()) { x[i] += by; }
   });
   for (const Client& client : devices()) {
     constexpr u32 kThreads = 8, kLaunches = 100, kSize = 1000;

@@ -31,7 +31,7 @@ void check_near(const char* name, F, f64 bound) {
   for (const auto& row : rows) x.push_back(row.x), y.push_back(row.y), exact.push_back(row.exact);
   const auto loaded = kernel(name, [](In<f32> a, In<f32> b, Out<f32> out) {
     auto i = global_id().x;
-    If(i < a.size()) { out[i] = F()(Val<f32>(a[i]), Val<f32>(b[i])); }
+    If (i < a.size()) { out[i] = F()(Val<f32>(a[i]), Val<f32>(b[i])); }
   });
   const auto known = kernel(name, [](In<f32>, In<f32>, Out<f32> out) {
     u32 i = 0;
@@ -178,13 +178,13 @@ TEST_CASE("an integer power with a negative exponent from memory ends, with the 
   const std::vector<i32> base{2, 2, -3, 1, -1, 0, 0, 5}, e{-1, 10, 3, -7, -3, 0, -1, 0};
   const auto k = kernel("ipow", [](In<i32> b, In<i32> exponent, Out<i32> out) {
     auto i = global_id().x;
-    If(i < b.size()) {
+    If (i < b.size()) {
       Var<i32> r = 1;
       for (auto n : range(abs(exponent[i]))) {
         (void)n;
         r *= b[i];
       }
-      If(exponent[i] < 0) { r = 1 / r; }
+      If (exponent[i] < 0) { r = 1 / r; }
       out[i] = r;
     }
   });

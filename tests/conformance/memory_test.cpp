@@ -23,7 +23,7 @@ TEST_CASE("a view that starts one element later is read and written where it is,
   const auto k = kernel("add_one", [](In<f32> in, Out<f32> out) {
     auto first = global_id().x * 4;
     for (u32 j = 0; j < 4; ++j) {
-      If(first + j < out.size()) { out[first + j] = in[first + j] + 1; }
+      If (first + j < out.size()) { out[first + j] = in[first + j] + 1; }
     }
   });
   const auto x = iota<f32>(1100);
@@ -41,7 +41,7 @@ TEST_CASE("a view that starts one element later is read and written where it is,
   const auto strided = kernel("add_one_rows", [](In<f32, 2, Strided> in, Out<f32, 2, Strided> out) {
     auto first = global_id().x * 4, r = global_id().y;
     for (u32 j = 0; j < 4; ++j) {
-      If(r < out.extent(0) && first + j < out.extent(1)) { out[r, first + j] = in[r, first + j] + 1; }
+      If (r < out.extent(0) && first + j < out.extent(1)) { out[r, first + j] = in[r, first + j] + 1; }
     }
   });
   const auto y = iota<f32>(rows * stride + 5);
@@ -58,7 +58,7 @@ TEST_CASE("strides reach columns, transposes, and the same element again") {
   const auto k = kernel("copy_strided", [](In<i32, 2, Strided> in, Out<i32, 2> out) {
     auto [c, r, z] = global_id();
     (void)z;
-    If(r < out.extent(0) && c < out.extent(1)) { out[r, c] = in[r, c]; }
+    If (r < out.extent(0) && c < out.extent(1)) { out[r, c] = in[r, c]; }
   });
   const auto x = iota<i32>(60);
   struct Row {
@@ -121,7 +121,7 @@ kernel "strides" {
 TEST_CASE("a subscript takes any integer type") {
   const auto k = kernel("subscripts", [](In<i32> x, In<i32> i32s, In<i64> i64s, In<u64> u64s, Out<i32> out) {
     auto t = thread_id().x, n = x.size();
-    If(t < n) {
+    If (t < n) {
       out[t] = x[i32s[t]];
       out[cast<i64>(t + n)] = x[i64s[t]];
       out[cast<u64>(t + 2 * n)] = x[u64s[t]];
@@ -144,8 +144,7 @@ TEST_CASE("an access out of range is reported with the coordinate that is out, o
     u32 dimension;
     u64 index;
   };
-  const auto k = made(record(
-      "outside", [](InOut<u32, 2> m, In<i64> at) { m[at[0], at[1]] = 1; }, "(m, at)"));
+  const auto k = made(record("outside", [](InOut<u32, 2> m, In<i64> at) { m[at[0], at[1]] = 1; }, "(m, at)"));
   for (const Row& row : {Row{3, 0, 0, 3},
                          {0, 4, 1, 4},
                          {-1, 0, 0, ~u64{0}},
@@ -204,7 +203,7 @@ TEST_CASE("dynamic shared memory at, below and above 48 KiB reverses a buffer, b
     DynamicShared<f32> s;
     Shared<i32> beside(1);
     auto t = thread_id().x, n = in.size();
-    If(t == 0) { beside[0] = 7; }
+    If (t == 0) { beside[0] = 7; }
     for (auto i : range(t, n, block_dim().x)) { s[i] = in[i]; }
     barrier();
     for (auto i : range(t, n, block_dim().x)) { out[i] = s[n - 1 - i] + cast<f32>(beside[0] - 7); }
@@ -267,7 +266,7 @@ TEST_CASE("as much shared memory as there is: two static arrays and the rest dyn
     }
     barrier();
     s1[n - u - 1] = out[u];
-    If(u > 0) { s2[n - u - 1] = out[8 - u]; }
+    If (u > 0) { s2[n - u - 1] = out[8 - u]; }
     rest[rest.size() - u - 1] = u;
     barrier();
     out[u] = s1[n - u - 2] + s2[n - u - 1] + rest[rest.size() - u - 1] - u;
@@ -285,13 +284,13 @@ TEST_CASE("shared arrays of any types and lengths do not overlap and are aligned
     Shared<u32> one(1);
     Shared<u64, 2> table(3, 5);
     auto t = thread_id().x;
-    If(t < 3) { three[t] = t != 1; }
-    If(t < 4) { wide[t] = cast<f64>(t) + 0.5; }
-    If(t == 4) { one[0] = 42; }
-    If(t < 15) { table[t / 5, t % 5] = cast<u64>(t) << 33; }
+    If (t < 3) { three[t] = t != 1; }
+    If (t < 4) { wide[t] = cast<f64>(t) + 0.5; }
+    If (t == 4) { one[0] = 42; }
+    If (t < 15) { table[t / 5, t % 5] = cast<u64>(t) << 33; }
     barrier();
-    If(t < 4) { out[t] = wide[t] + cast<f64>(one[0]) + cast<f64>(table[2, t] >> 33); }
-    If(t < 3) { flags[t] = cast<u32>(three[t]); }
+    If (t < 4) { out[t] = wide[t] + cast<f64>(one[0]) + cast<f64>(table[2, t] >> 33); }
+    If (t < 3) { flags[t] = cast<u32>(three[t]); }
   });
   const auto prepared = k->prepared();
   REQUIRE(prepared.has_value());
@@ -309,7 +308,7 @@ TEST_CASE("nothing to do: no elements, no blocks, no memory, and the next launch
   });
   const auto guarded = kernel("guarded", [](In<i32> x, Out<i32> y) {
     auto i = global_id().x;
-    If(i < x.size()) { y[i] = x[i] + 1; }
+    If (i < x.size()) { y[i] = x[i] + 1; }
   });
   check_run<i32>(*sum, {{1}, {128}}, {buffer<i32>({}), filled<i32>(1, 0)}, 1, {0});
   check_run<i32>(*guarded, {{1}, {128}}, {buffer<i32>({}), buffer<i32>({})}, 1, {});
@@ -336,19 +335,19 @@ TEST_CASE("offsets above 2^31 elements land where they belong") {
   constexpr u32 touched[] = {0, 1, 32767, 32768, 32769, 36863};
   const auto two_d = kernel("far_rows", [](InOut<bool, 2> m, In<u32> at) {
     auto i = global_id().x;
-    If(i < at.size()) { m[at[i], 0] = true; }
+    If (i < at.size()) { m[at[i], 0] = true; }
   });
   const auto by_u64 = kernel("far_u64", [](InOut<bool> m, In<u32> at) {
     auto i = global_id().x;
-    If(i < at.size()) { m[cast<u64>(at[i]) * columns] = true; }
+    If (i < at.size()) { m[cast<u64>(at[i]) * columns] = true; }
   });
   const auto by_u32 = kernel("far_u32", [](InOut<bool> m, In<u32> at) {
     auto i = global_id().x;
-    If(i < at.size()) { m[at[i] * columns] = true; }
+    If (i < at.size()) { m[at[i] * columns] = true; }
   });
   const auto by_i32 = made(record("far_i32", [](InOut<bool> m, In<u32> at) {
     auto i = global_id().x;
-    If(i < at.size()) { m[cast<i32>(at[i]) * static_cast<i32>(columns)] = true; }
+    If (i < at.size()) { m[cast<i32>(at[i]) * static_cast<i32>(columns)] = true; }
   }));
   for (const Client& client : devices()) {
     auto made_buffer = Buffer<bool, 2>::uninitialised(client, rows, columns);
@@ -431,7 +430,7 @@ TEST_CASE("scalar parameters of mixed size arrive whatever stands in front of th
 TEST_CASE("inputs may be the same memory, and an output may be an input where the kernel says so") {
   const auto twice = kernel("twice", [](In<i32> a, In<i32> b, Out<i32> out) {
     auto i = global_id().x;
-    If(i < out.size()) { out[i] = a[i] + 10 * b[i]; }
+    If (i < out.size()) { out[i] = a[i] + 10 * b[i]; }
   });
   Arg b = buffer(iota<i32>(45));
   b.shares = 0;
@@ -441,7 +440,7 @@ TEST_CASE("inputs may be the same memory, and an output may be an input where th
   const auto negate = kernel("negate", [](In<i32> x, Out<i32> y) {
     in_place(y, x);
     auto i = global_id().x;
-    If(i < y.size()) { y[i] = -x[i]; }
+    If (i < y.size()) { y[i] = -x[i]; }
   });
   wanted.clear();
   for (i32 i = 0; i < 45; ++i) wanted.push_back(-i);
@@ -451,8 +450,8 @@ TEST_CASE("inputs may be the same memory, and an output may be an input where th
 TEST_CASE("bools are bytes of 0 and 1 in buffers") {
   const auto k = kernel("flip", [](In<bool> x, Out<bool> y, Out<u32> count) {
     auto i = global_id().x;
-    If(i < x.size()) { y[i] = x[i] ^ true; }
-    If(i == 0) {
+    If (i < x.size()) { y[i] = x[i] ^ true; }
+    If (i == 0) {
       Var<u32> n = 0;
       for (auto j : range(x.size())) { n += cast<u32>(x[j]); }
       count[0] = n;

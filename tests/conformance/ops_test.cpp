@@ -46,7 +46,8 @@ std::vector<Table> tables() {
         case Form::Select: v.push_back({code, t, {Type::Bool, t, t}}); break;
         case Form::Convert:
           for (Type s : kTypes)
-            if ((o.types & ir::type_class(s)) && (code == Opcode::Cast ? s != t : s != t && ir::bit_width(s) == ir::bit_width(t))) v.push_back({code, t, {s}});
+            if ((o.types & ir::type_class(s)) && (code == Opcode::Cast ? s != t : s != t && ir::bit_width(s) == ir::bit_width(t)))
+              v.push_back({code, t, {s}});
           break;
         default: break;
       }
@@ -119,7 +120,8 @@ Case loaded(const Table& t, std::uint32_t n, std::uint32_t block, fuzz::Random& 
   return c;
 }
 
-// The same with constants, so that folding decides: one store each; the other half with the first operand loaded (a constant second operand is the usual case).
+// The same with constants, so that folding decides: one store each; the other half with the first operand loaded (a constant second operand
+// is the usual case).
 Case constant(const Table& t, std::uint32_t n, fuzz::Random& random) {
   Case c;
   c.kernel.name = "constant";

@@ -61,9 +61,9 @@ TEST_CASE("what stands under a left side that is false has its effect only there
   // left != 0 || effect(): the side channel counts the elements whose left side did not decide.
   const auto k = kernel("or_effect", [](In<i32> left, InOut<u32> side, Out<i32> out) {
     auto t = global_id().x;
-    If(t < left.size()) {
+    If (t < left.size()) {
       Var<bool> either = left[t] != 0;
-      If(!either) { either = side.atomic_add(0, 1) < 1000; }
+      If (!either) { either = side.atomic_add(0, 1) < 1000; }
       out[t] = cast<i32>(either);
     }
   });
@@ -78,7 +78,7 @@ TEST_CASE("what stands under a left side that is false has its effect only there
 TEST_CASE("two buffers of different types are added in one of them") {
   const auto k = kernel("many_types", [](In<f32> a, In<u32> b, Out<f32> out) {
     auto i = global_id().x;
-    If(i < out.size()) { out[i] = a[i] + cast<f32>(b[i]); }
+    If (i < out.size()) { out[i] = a[i] + cast<f32>(b[i]); }
   });
   check_run<f32>(*k, {{1}, {7}}, {buffer<f32>({0, 1}), buffer<u32>({5, 6}), filled<f32>(2, -1)}, 2, {5, 7});
 }
@@ -98,8 +98,7 @@ TEST_CASE("eight elements that a host loop unrolls, and a list that a host loop 
 
 TEST_CASE("a tag of the config chooses between two kernels") {
   const auto tagged = [](Tag tag) {
-    return kernel(
-        "tagged", [](const TagCfg& cfg, Out<u32> out) { out[0] = cfg.tag == Tag::Zero ? 0 : 1; }, TagCfg{tag});
+    return kernel("tagged", [](const TagCfg& cfg, Out<u32> out) { out[0] = cfg.tag == Tag::Zero ? 0 : 1; }, TagCfg{tag});
   };
   check_run<u32>(*tagged(Tag::Zero), {{1}, {1}}, {filled<u32>(1, 99)}, 0, {0});
   check_run<u32>(*tagged(Tag::Other), {{1}, {1}}, {filled<u32>(1, 99)}, 0, {1});
@@ -136,14 +135,14 @@ TEST_CASE("a total that all threads read after a barrier is the length of each o
   const auto k = kernel("total_as_length", [](Out<u32> total, Out<u32> out) {
     Shared<u32> sum(1);
     auto t = thread_id().x;
-    If(t == 0) { sum[0] = 0; }
+    If (t == 0) { sum[0] = 0; }
     barrier();
     sum.atomic_add(0, t % 3);
     barrier();
     Var<u32> mine = 0;
     for (auto j : range(sum[0])) { mine += j; }
-    If(t % 256 == 255) { out[t / 256] = mine; }
-    If(t == 0) { total[0] = sum[0]; }
+    If (t % 256 == 255) { out[t / 256] = mine; }
+    If (t == 0) { total[0] = sum[0]; }
   });
   const auto outcomes = run_everywhere(*k, {{1}, {1024}}, {filled<u32>(1, 99), filled<u32>(4, 99)});
   expect<u32>(outcomes, 0, {1023});
@@ -153,7 +152,7 @@ TEST_CASE("a total that all threads read after a barrier is the length of each o
 TEST_CASE("complex sums, and z * z + c of one number") {
   const auto sum = kernel("complex_sum", [](In<f32, 2> a, In<f32, 2> b, Out<f32, 2> out) {
     auto i = global_id().x;
-    If(i < out.extent(0)) {
+    If (i < out.extent(0)) {
       out[i, 0] = a[i, 0] + b[i, 0];
       out[i, 1] = a[i, 1] + b[i, 1];
     }
@@ -172,7 +171,7 @@ TEST_CASE("a helper that gives two values, and one that captures a factor") {
   const auto k = kernel("helpers", [](In<i32> x, Out<i32> both, Out<i32> scaled) {
     auto i = global_id().x;
     const auto times = [factor = 3](const Val<i32>& v) { return v * factor; };
-    If(i < x.size()) {
+    If (i < x.size()) {
       const auto [above, below] = around<i32>(x[i]);
       both[i] = above + below;
       scaled[i] = times(x[i]);
@@ -188,7 +187,7 @@ TEST_CASE("copies: an image of constant size, an overlapping shift, and a mask o
   const auto image = kernel("copy_image", [](In<f32, 2> in, Out<f32, 2> out) {
     auto [c, r, z] = global_id();
     (void)z;
-    If(r < 16 && c < 8 && r < in.extent(0) && c < in.extent(1)) { out[r, c] = in[r, c]; }
+    If (r < 16 && c < 8 && r < in.extent(0) && c < in.extent(1)) { out[r, c] = in[r, c]; }
   });
   const auto pixels = made_of<f32>(128, [](auto i) { return static_cast<f32>(i) * 0.25f; });
   check_run(*image, cover({8, 16}, {33, 2}), {buffer(pixels, {16, 8}), buffer(std::vector<f32>(128, -1), {16, 8})}, 1, pixels);
@@ -196,9 +195,9 @@ TEST_CASE("copies: an image of constant size, an overlapping shift, and a mask o
   const auto shift = kernel("shift", [](InOut<u32> x, In<u32> mask) {
     auto t = thread_id().x;
     Var<u32> v = 0;
-    If(t + 1 < x.size()) { v = x[t]; }
+    If (t + 1 < x.size()) { v = x[t]; }
     barrier();
-    If(t + 1 < x.size()) { x[t + 1] = v ^ mask[0]; }
+    If (t + 1 < x.size()) { x[t + 1] = v ^ mask[0]; }
   });
   std::vector<u32> wanted(96);
   for (u32 i = 1; i < 96; ++i) wanted[i] = (i - 1) ^ 0x5a5a5a5au;
@@ -248,7 +247,7 @@ TEST_CASE("one bad index among 1024 is found, and the clean ones are right") {
       "gather",
       [](In<u32> at, In<f32> x, Out<f32> out) {
         auto i = global_id().x;
-        If(i < out.size()) { out[i] = x[at[i]]; }
+        If (i < out.size()) { out[i] = x[at[i]]; }
       },
       "(at, x, out)"));
   auto at = made_of<u32>(1024, [](auto i) { return 1023 - i; });

@@ -7,40 +7,48 @@ using namespace kiln::test;
 
 namespace scenarios {
 
-KILN_KERNEL(fill, (Out<u32> out, Val<u32> v)) {
+KILN_KERNEL(fill, (Out<u32> out, Val<u32> v))
+{
   auto i = global_id().x;
-  If(i < out.size()) { out[i] = v; }
+  If (i < out.size()) { out[i] = v; }
 }
-KILN_KERNEL(copy, (In<u32> in, Out<u32> out)) {
+KILN_KERNEL(copy, (In<u32> in, Out<u32> out))
+{
   auto i = global_id().x;
-  If(i < out.size() && i < in.size()) { out[i] = in[i]; }
+  If (i < out.size() && i < in.size()) { out[i] = in[i]; }
 }
 // Never compiles: not all threads may reach the barrier.
-KILN_KERNEL(never, (In<u32> in, Out<u32> out)) {
-  If(in[thread_id().x] > 0) { barrier(); }
+KILN_KERNEL(never, (In<u32> in, Out<u32> out))
+{
+  If (in[thread_id().x] > 0) { barrier(); }
   out[thread_id().x] = 1;
 }
-KILN_KERNEL(never_in_place, (InOut<u32> out)) {
-  If(out[thread_id().x] > 0) { barrier(); }
+KILN_KERNEL(never_in_place, (InOut<u32> out))
+{
+  If (out[thread_id().x] > 0) { barrier(); }
   out[thread_id().x] = 1;
 }
 // Reads out of range for at >= in.size(), which shows only when it runs.
-KILN_KERNEL(pick, (In<u32> in, In<u32> at, Out<u32> out)) {
+KILN_KERNEL(pick, (In<u32> in, In<u32> at, Out<u32> out))
+{
   auto i = global_id().x;
-  If(i < out.size()) { out[i] = in[at[i]]; }
+  If (i < out.size()) { out[i] = in[at[i]]; }
 }
-KILN_KERNEL(add_one, (InOut<u32> x)) {
+KILN_KERNEL(add_one, (InOut<u32> x))
+{
   auto i = global_id().x;
-  If(i < x.size()) { x[i] += 1; }
+  If (i < x.size()) { x[i] += 1; }
 }
 // Declared more than it does.
-KILN_KERNEL(only_writes, (InOut<u32> x)) {
+KILN_KERNEL(only_writes, (InOut<u32> x))
+{
   auto i = global_id().x;
-  If(i < x.size()) { x[i] = 4; }
+  If (i < x.size()) { x[i] = 4; }
 }
-KILN_KERNEL(ignores, (In<u32>, InOut<u32>, Out<u32> out)) {
+KILN_KERNEL(ignores, (In<u32>, InOut<u32>, Out<u32> out))
+{
   auto i = global_id().x;
-  If(i < out.size()) { out[i] = 6; }
+  If (i < out.size()) { out[i] = 6; }
 }
 
 }  // namespace scenarios
@@ -220,7 +228,7 @@ TEST_CASE("an in-place kernel that fails claims the buffer it reads and writes")
   on_every_device([](const Device& d) {
     const auto k = kernel("in_place_never", [](In<u32> x, Out<u32> y) {
       in_place(y, x);
-      If(x[thread_id().x] > 0) { barrier(); }
+      If (x[thread_id().x] > 0) { barrier(); }
       y[thread_id().x] = 1;
     });
     auto x = d.made(four(3));

@@ -238,42 +238,42 @@ void flow_body(const FlowCfg& cfg, In<T> x, In<u32> by, In<u32> when_of, Out<T, 
   const auto at = [](u32 p) { return Val<u32>(p); };
   switch (cfg.flow) {
     case Flow::Full: phase(at(0)); break;
-    case Flow::IfElse: If(when % 3 == 0) { phase(at(0));
-      }
+    case Flow::IfElse:
+      If (when % 3 == 0) { phase(at(0)); }
       Else { phase(at(1)); }
       phase(at(2));
       break;
     case Flow::Break:
       for (auto i : range(5)) {
-        If(when % 7 == i) { Break(); }
+        If (when % 7 == i) { Break(); }
         phase(i);
       }
       phase(at(5));
       break;
     case Flow::Continue:
       for (auto i : range(4)) {
-        If((when >> i & 1) != 0) { Continue(); }
+        If ((when >> i & 1) != 0) { Continue(); }
         phase(i);
       }
       phase(at(4));
       break;
-    case Flow::Return: If(when % 4 == 1) { Return();
-      }
+    case Flow::Return:
+      If (when % 4 == 1) { Return(); }
       phase(at(0));
       for (auto i : range(2)) {
-        If(when % 5 == i) { Return(); }
+        If (when % 5 == i) { Return(); }
         phase(i + 1);
       }
       phase(at(3));
       break;
     case Flow::Nested:
       for (auto i : range(3)) {
-        If((when & 1) != 0) {
-          If(when % 6 == 2 * i + 1) { Break(); }
+        If ((when & 1) != 0) {
+          If (when % 6 == 2 * i + 1) { Break(); }
           phase(2 * i);
         }
         Else {
-          If(when % 5 == i) { Return(); }
+          If (when % 5 == i) { Return(); }
           phase(2 * i + 1);
         }
       }
@@ -289,7 +289,7 @@ void flow_body(const FlowCfg& cfg, In<T> x, In<u32> by, In<u32> when_of, Out<T, 
       break;
     case Flow::While: {
       Var<u32> j = 0;
-      While(j < when % 6) {
+      While (j < when % 6) {
         phase(Val<u32>(j));
         j += 1;
       }
@@ -486,12 +486,12 @@ template <class T>
 void block_reduction(const Val<u32>& t, const Val<u32>& in_block, const Out<T>& sum, const Out<T>& most) {
   Shared<T> sums(32), maxima(32);
   Val<T> of_warp = warp::sum(Val<T>(1)), greatest_of = warp::max(-(cast<T>(t) + 1));
-  If(t % 32 == 0) {
+  If (t % 32 == 0) {
     sums[t / 32] = of_warp;
     maxima[t / 32] = greatest_of;
   }
   barrier();
-  If(t == 0) {
+  If (t == 0) {
     Var<T> total = 0, best = maxima[0];
     for (auto w : range((in_block + 31) / 32)) {
       total += sums[w];
@@ -509,19 +509,19 @@ void check_block_reduction() {
   const auto some = kernel("block_reduction_of_some", [](In<u32> n, InOut<T> sum, InOut<T> most) {
     auto t = thread_id().x;
     Shared<T> sums(32), maxima(32);
-    If(t % 32 == 0) {
+    If (t % 32 == 0) {
       sums[t / 32] = 0;
       maxima[t / 32] = -1000;
     }
     barrier();
-    If(t >= n[0]) { Return(); }
+    If (t >= n[0]) { Return(); }
     Val<T> of_warp = warp::sum(Val<T>(1)), greatest_of = warp::max(-(cast<T>(t) + 1));
-    If(t % 32 == 0) {
+    If (t % 32 == 0) {
       sums[t / 32] = of_warp;
       maxima[t / 32] = greatest_of;
     }
     barrier();
-    If(t == 0) {
+    If (t == 0) {
       Var<T> total = 0, best = -1000;
       for (auto w : range((block_dim().x + 31) / 32)) {
         total += sums[w];
@@ -565,7 +565,7 @@ TEST_CASE("the lanes of one full warp: scans, votes, election and neighbours") {
     put(warp::shfl_xor(t, 1));
     put(warp::shfl_up(t, 1));
     put(warp::shfl_down(t, 1));
-    If(warp::elect()) { elected.atomic_add(20, 1); }
+    If (warp::elect()) { elected.atomic_add(20, 1); }
   });
   std::vector<u32> x(32, 5), wanted;
   x[16] = 999;

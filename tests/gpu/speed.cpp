@@ -200,9 +200,8 @@ int kernels() {
     row("block_sum", b, [&] { samples::block_sum(stream, {{blocks}, {samples::reduce_threads}}, x, partial).value(); });
     Buffer<i32> ints = Buffer<i32>::zeroed(client, n).value(), sums = Buffer<i32>::zeroed(client, n).value(),
                 totals = Buffer<i32>::zeroed(client, n / samples::scan_threads).value();
-    row("scan_block", 2 * b, [&] {
-      samples::scan_block(stream, {{n / samples::scan_threads}, {samples::scan_threads}}, ints, sums, totals).value();
-    });
+    row("scan_block", 2 * b,
+        [&] { samples::scan_block(stream, {{n / samples::scan_threads}, {samples::scan_threads}}, ints, sums, totals).value(); });
     std::vector<u32> keys(n);
     for (std::size_t i = 0; i < n; ++i) keys[i] = static_cast<u32>(i * 2654435761u >> 26);
     Buffer<u32> k = Buffer<u32>::from_host(client, keys).value(), bins = Buffer<u32>::zeroed(client, samples::histogram_bins).value();

@@ -88,7 +88,7 @@ void Warp::step() {
       const Lanes& condition = value(kernel_.op(inst.op).operands[0]);
       Mask yes = 0;
       each([&](unsigned lane) { yes |= condition[lane] != 0 ? Mask{1} << lane : 0; });
-      frames_.push_back({.kind = Kind::If, .saved = active_ & ~yes});
+      frames_.push_back({ .kind = Kind::If, .saved = active_ & ~yes });
       active_ = yes;
       pc_ = yes != 0 ? pc_ + 1 : inst.target;
       return;

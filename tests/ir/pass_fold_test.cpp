@@ -246,9 +246,11 @@ TEST_CASE("a declared block shape and static memories are constants") {
 }
 
 TEST_CASE("a step that folding finds to be zero or below is legal, while one that the author wrote is refused") {
-  const std::string head = "kir 1\nkernel \"k\" {\nbuffer x : i32[*] inout\nscalar n : i32\nbody {\n%n = param n\n"
-                           "%k0 = const 0 : i32\n%k1 = const 1 : i32\n%ten = const 10 : i32\n";
+  const std::string head =
+      "kir 1\nkernel \"k\" {\nbuffer x : i32[*] inout\nscalar n : i32\nbody {\n%n = param n\n"
+      "%k0 = const 0 : i32\n%k1 = const 1 : i32\n%ten = const 10 : i32\n";
   const std::string loop = "for %i = %k1, %ten, %z : i32 {\nstore x[%i], %i\n}\n}\n}\n";
   for (const char* step : {"%z = and %n, %k0\n", "%z = sub %k0, %k1\n"}) CHECK_NOTHROW(prepare(parse_kernel(head + step + loop)));
-  for (const char* step : {"%z = const 0 : i32\n", "%z = const -1 : i32\n"}) CHECK_THROWS_AS(prepare(parse_kernel(head + step + loop)), IrError);
+  for (const char* step : {"%z = const 0 : i32\n", "%z = const -1 : i32\n"})
+    CHECK_THROWS_AS(prepare(parse_kernel(head + step + loop)), IrError);
 }

@@ -11,8 +11,8 @@ using namespace kiln::ir;
 namespace {
 
 std::string constant(const std::string& number, const std::string& type) {
-  return "kir 1\nkernel \"k\" {\n  buffer y : " + type + "[*] out\n  body {\n    %0 = const 0 : u32\n    %1 = const " + number + " : " + type +
-         "\n    store y[%0], %1\n  }\n}\n";
+  return "kir 1\nkernel \"k\" {\n  buffer y : " + type + "[*] out\n  body {\n    %0 = const 0 : u32\n    %1 = const " + number + " : " +
+         type + "\n    store y[%0], %1\n  }\n}\n";
 }
 
 std::string printed(const std::string& number, const std::string& type) { return print(parse_kernel(constant(number, type))); }

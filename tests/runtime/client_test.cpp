@@ -185,7 +185,8 @@ TEST_CASE("eight threads launch compiled kernels at the same time") {
   for (std::thread& t : threads) t.join();
 }
 
-TEST_CASE("what was queued on the output of a compiled kernel that wrote too far reports it, and bytes the host wrote afterwards are good") {
+TEST_CASE(
+    "what was queued on the output of a compiled kernel that wrote too far reports it, and bytes the host wrote afterwards are good") {
   const Client client = test::each_client();
   const Stream stream = client.stream();
   const Variant bad(unguarded());
@@ -231,9 +232,10 @@ TEST_CASE("a requirement that does not hold is refused with both sides, before a
 TEST_CASE("a refused launch leaves an InOut as it was and an Out unreadable until a launch writes it") {
   const Client client = test::each_client();
   const Stream stream = client.default_stream();
-  const Variant variant(ir::parse_kernel("kir 1\nkernel \"fill\" {\nbuffer x : u32[*] in\nbuffer o : u32[*] out\nbuffer io : u32[*] inout\nbody {\n"
-                                         "%i = global_id.x\n%n = size o\n%nx = size x\n%ok = ge %nx, %n\nrequire %ok, \"sizes\"\n%in = lt %i, %n\n"
-                                         "if %in {\n%v = load x[%i]\nstore o[%i], %v\nstore io[%i], %v\n}\n}\n}\n"));
+  const Variant variant(
+      ir::parse_kernel("kir 1\nkernel \"fill\" {\nbuffer x : u32[*] in\nbuffer o : u32[*] out\nbuffer io : u32[*] inout\nbody {\n"
+                       "%i = global_id.x\n%n = size o\n%nx = size x\n%ok = ge %nx, %n\nrequire %ok, \"sizes\"\n%in = lt %i, %n\n"
+                       "if %in {\n%v = load x[%i]\nstore o[%i], %v\nstore io[%i], %v\n}\n}\n}\n"));
   Buffer<u32> x = Buffer<u32>::from_host(client, std::vector<u32>(8, 5)).value();
   Buffer<u32> shorter = Buffer<u32>::from_host(client, std::vector<u32>(7, 5)).value();
   Buffer<u32> o = Buffer<u32>::uninitialised(client, 8).value();
@@ -243,7 +245,9 @@ TEST_CASE("a refused launch leaves an InOut as it was and an Out unreadable unti
     LaunchConfig config;
     LaunchArg first;
   };
-  const Row rows[] = {{"SizeRequirementViolated", {{1}, {32}}, shorter.arg()}, {"DeviceThreadsPerBlockExceeded", {{1}, {1024, 2}}, x.arg()}, {"ZeroDimension", {{1}, {0}}, x.arg()}};
+  const Row rows[] = {{"SizeRequirementViolated", {{1}, {32}}, shorter.arg()},
+                      {"DeviceThreadsPerBlockExceeded", {{1}, {1024, 2}}, x.arg()},
+                      {"ZeroDimension", {{1}, {0}}, x.arg()}};
   for (const Row& row : rows) {
     CAPTURE(std::string(row.rule));
     const LaunchArg bad[] = {row.first, o.arg(), io.arg()};
@@ -268,8 +272,10 @@ TEST_CASE("a refused launch leaves an InOut as it was and an Out unreadable unti
 TEST_CASE("in_place allows the same bytes and refuses shifted ones") {
   const Client client = test::each_client();
   const Stream stream = client.default_stream();
-  const Variant variant(ir::parse_kernel("kir 1\nkernel \"inc\" {\nbuffer y : u32[*] out\nbuffer x : u32[*] in\nin_place y, x\nbody {\n"
-                                         "%i = global_id.x\n%n = size y\n%in = lt %i, %n\nif %in {\n%v = load x[%i]\n%one = const 1 : u32\n%w = add %v, %one\nstore y[%i], %w\n}\n}\n}\n"));
+  const Variant variant(
+      ir::parse_kernel("kir 1\nkernel \"inc\" {\nbuffer y : u32[*] out\nbuffer x : u32[*] in\nin_place y, x\nbody {\n"
+                       "%i = global_id.x\n%n = size y\n%in = lt %i, %n\nif %in {\n%v = load x[%i]\n%one = const 1 : u32\n%w = add %v, "
+                       "%one\nstore y[%i], %w\n}\n}\n}\n"));
   Buffer<u32> b = Buffer<u32>::from_host(client, std::vector<u32>(64, 1)).value();
   Buffer<u32> lo = b.slice(0, 32), shifted = b.slice(1, 32), hi = b.slice(32, 32);
   const LaunchArg overlapping[] = {shifted.arg(), lo.arg()}, same[] = {lo.arg(), lo.arg()}, apart[] = {hi.arg(), lo.arg()};

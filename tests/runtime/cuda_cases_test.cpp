@@ -7,8 +7,8 @@
 
 #include "kiln/ir/text.h"
 #include "kiln/runtime/buffer.h"
-#include "support/process.h"
 #include "runtime/add_one.h"
+#include "support/process.h"
 #include "support/sim.h"
 
 using namespace kiln;

@@ -7,8 +7,8 @@
 
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/cuda.h"
-#include "support/misused_ptx.h"
 #include "runtime/add_one.h"
+#include "support/misused_ptx.h"
 #include "support/sim.h"
 
 using namespace std::string_literals;
@@ -179,9 +179,7 @@ TEST_CASE("bad shapes and sizes are refused before the driver is asked; where on
        {"clusters of (2, 1, 1)", "T4"}},
       {"a cooperative launch that does not fit",
        "",
-       [](World& w) {
-         return w.launched("add", {{1 << 20}, {256}, 0, {1, 1, 1}, true});
-       },
+       [](World& w) { return w.launched("add", {{1 << 20}, {256}, 0, {1, 1, 1}, true}); },
        ErrorCode::TooManyResources,
        "CooperativeGridTooLarge",
        {"1048576 blocks", "at a time"}},
@@ -212,7 +210,12 @@ TEST_CASE("wrong programs, entries, arguments and handles are refused with cause
               {"another architecture", "compile it for this GPU (--arch)"}, kLoad209),
       at_load("and says that by its compiler", good, "CUDA_ERROR_INVALID_PTX",
               {"does not accept the PTX", "see its log below", "--arch", "ptxas fatal : SM version"}, kLoad218),
-      at_load("a cubin of another architecture", [] { return "\x7f" "ELF\2\1\1"s + '\0' + " and no more"; },
+      at_load("a cubin of another architecture",
+              [] {
+                return "\x7f"
+                       "ELF\2\1\1"s +
+                       '\0' + " and no more";
+              },
               "CUDA_ERROR_NO_BINARY_FOR_GPU", {"another architecture", "--arch"}),
       at_load("PTX newer than the driver", [] { return test::ptx_header("9.9", "sm_90"); }, "TargetMismatch",
               {"PTX 9.9", "PTX up to 9.0", "update the NVIDIA driver"}),

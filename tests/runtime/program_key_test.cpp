@@ -18,12 +18,8 @@ TEST_CASE("a program's key tells every field of its options and its text apart")
       [](rt::ProgramKey& k) { k.options.target = TargetKind::Ptx; },
       [](rt::ProgramKey& k) { k.options.arch = "x86-64-v4"; },
       [](rt::ProgramKey& k) { k.options.ptx_version = 78; },
-      [](rt::ProgramKey& k) {
-        k.options.block = {2, 32, 1};
-      },
-      [](rt::ProgramKey& k) {
-        k.options.block = {32, 1, 2};
-      },
+      [](rt::ProgramKey& k) { k.options.block = {2, 32, 1}; },
+      [](rt::ProgramKey& k) { k.options.block = {32, 1, 2}; },
       [](rt::ProgramKey& k) { k.options.block_multiple_of_32 = true; },
       [](rt::ProgramKey& k) { k.options.aligned16 = true; },
       [](rt::ProgramKey& k) { k.options.line_info = false; },

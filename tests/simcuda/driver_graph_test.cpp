@@ -386,9 +386,7 @@ TEST_CASE("an invalidated capture refuses everything but its end") {
   KILN_CALL(lib.cuEventRecord(other, stream), broken);
   KILN_CALL(lib.cuStreamWaitEvent(stream, other, 0), broken);
   KILN_CALL(lib.cuStreamWaitEvent(side, inside, 0), broken);
-  KILN_CALL(lib.cuLaunchHostFunc(
-                stream, [](void*) {}, nullptr),
-            broken);
+  KILN_CALL(lib.cuLaunchHostFunc(stream, [](void*) {}, nullptr), broken);
   KILN_CALL(lib.cuStreamSynchronize(stream), broken);
   check_end(stream, broken);
   KILN_CALL(lib.cuMemsetD8Async(a, 0, 4, stream), CUDA_SUCCESS);
@@ -468,10 +466,7 @@ TEST_CASE("while a blocking stream captures the null stream cannot be used") {
       [&] { return lib.cuStreamQuery(nullptr); },
       [&] { return lib.cuEventRecord(event, nullptr); },
       [&] { return lib.cuStreamWaitEvent(nullptr, event, 0); },
-      [&] {
-        return lib.cuLaunchHostFunc(
-            nullptr, [](void*) {}, nullptr);
-      },
+      [&] { return lib.cuLaunchHostFunc(nullptr, [](void*) {}, nullptr); },
   };
   for (const auto& use : uses) {
     KILN_OK(lib.cuStreamBeginCapture(blocking, kRelaxed));

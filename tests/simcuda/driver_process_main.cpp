@@ -85,14 +85,10 @@ int run(const std::string& scenario) {
   if (scenario == "endless kernel") {
     launch(kernel("AGAIN:\n bra AGAIN;"));
   } else if (scenario == "hanging host function") {
-    must(cuda.cuLaunchHostFunc(
-             nullptr, [](void*) { std::this_thread::sleep_for(std::chrono::hours(1)); }, nullptr),
-         "cuLaunchHostFunc");
+    must(cuda.cuLaunchHostFunc(nullptr, [](void*) { std::this_thread::sleep_for(std::chrono::hours(1)); }, nullptr), "cuLaunchHostFunc");
     launch(kernel("ret;"));
   } else if (scenario == "waiting thread") {
-    must(cuda.cuLaunchHostFunc(
-             nullptr, [](void*) { std::this_thread::sleep_for(std::chrono::hours(1)); }, nullptr),
-         "cuLaunchHostFunc");
+    must(cuda.cuLaunchHostFunc(nullptr, [](void*) { std::this_thread::sleep_for(std::chrono::hours(1)); }, nullptr), "cuLaunchHostFunc");
     CUcontext context = nullptr;
     must(cuda.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
     std::thread([context] {

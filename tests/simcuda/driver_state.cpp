@@ -45,8 +45,7 @@ Driver& Driver::get() {
 }
 
 Driver::Driver()
-    : scheduler(
-          mutex, [this](Operation& o) { return execute(o); }, [this](Operation& o, Failure& f) { poison(*o.context, f); }) {
+    : scheduler(mutex, [this](Operation& o) { return execute(o); }, [this](Operation& o, Failure& f) { poison(*o.context, f); }) {
   pthread_atfork(nullptr, nullptr, [] { get().forked_ = true; });  // the child has none of our threads
   script = parse_script("{}");
   Lock lock(mutex);

@@ -92,11 +92,7 @@ TEST_CASE("every call on a failed context answers with its failure, and destroyi
       {"cuModuleGetFunction", [&] { return lib.cuModuleGetFunction(&f, module, "fill"); }},
       {"cuFuncGetAttribute", [&] { return lib.cuFuncGetAttribute(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, none); }},
       {"cuLaunchKernelEx", [&] { return lib.cuLaunchKernelEx(&how, none, nullptr, nullptr); }},
-      {"cuLaunchHostFunc",
-       [&] {
-         return lib.cuLaunchHostFunc(
-             other, [](void*) {}, nullptr);
-       }},
+      {"cuLaunchHostFunc", [&] { return lib.cuLaunchHostFunc(other, [](void*) {}, nullptr); }},
       {"cuDevicePrimaryCtxRetain", [&] { return lib.cuDevicePrimaryCtxRetain(&c, 0); }},
       {"cuEventDestroy", [&] { return lib.cuEventDestroy(event); }},
       {"cuStreamDestroy", [&] { return lib.cuStreamDestroy(other); }},

@@ -79,16 +79,14 @@ Compare float_table(Cmp c) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     constexpr std::array<Compare, 14> table{&compare_float<V, static_cast<Cmp>(I)>...};
     return table[static_cast<std::size_t>(c)];
-  }
-  (std::make_index_sequence<14>());
+  }(std::make_index_sequence<14>());
 }
 template <auto V>
 Compare pair_table(Cmp c) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     constexpr std::array<Compare, 14> table{&compare_pair<V, static_cast<Cmp>(I)>...};
     return table[static_cast<std::size_t>(c)];
-  }
-  (std::make_index_sequence<14>());
+  }(std::make_index_sequence<14>());
 }
 
 Compare comparison(Type t, Cmp c, bool ftz) {

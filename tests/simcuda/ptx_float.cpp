@@ -337,7 +337,7 @@ void float_sign(Decoder& d, Type t, bool ftz, bool absolute) {
   if (t == Type::F64) {
     if (ftz) return d.bad_type();
     d.op.execute =
-        absolute ? &map1<[](u64 a) -> u64 { return a & ~(u64{1} << 63); }> : &map1<[](u64 a) -> u64 { return a ^ u64 { 1 } << 63; }>;
+        absolute ? &map1<[](u64 a) -> u64 { return a & ~(u64{1} << 63); }> : &map1<[](u64 a) -> u64 { return a ^ u64{1} << 63; }>;
   } else if (ftz) {
     d.op.execute = absolute ? &map1<[](u64 a) -> u64 { return flush32(a) & 0x7fffffffu; }>
                             : &map1<[](u64 a) -> u64 { return flush32(a) ^ 0x80000000u; }>;

@@ -31,36 +31,28 @@ TEST_CASE("f32 arithmetic is rounded once in each of the four directions, with c
   for (const auto& [name, mode] : kModes) {
     const std::string r(name);
     check_table("add." + r + ".f32 %fr, %fa, %fb;", 'f', in, [&](u64 a, u64 b, u64) {
-      return nan32(rounded<float>(
-          mode, [](float x, float y, float) { return x + y; }, float32(a), float32(b)));
+      return nan32(rounded<float>(mode, [](float x, float y, float) { return x + y; }, float32(a), float32(b)));
     });
     check_table("sub." + r + ".f32 %fr, %fa, %fb;", 'f', in, [&](u64 a, u64 b, u64) {
-      return nan32(rounded<float>(
-          mode, [](float x, float y, float) { return x - y; }, float32(a), float32(b)));
+      return nan32(rounded<float>(mode, [](float x, float y, float) { return x - y; }, float32(a), float32(b)));
     });
     check_table("mul." + r + ".f32 %fr, %fa, %fb;", 'f', in, [&](u64 a, u64 b, u64) {
-      return nan32(rounded<float>(
-          mode, [](float x, float y, float) { return x * y; }, float32(a), float32(b)));
+      return nan32(rounded<float>(mode, [](float x, float y, float) { return x * y; }, float32(a), float32(b)));
     });
     check_table("div." + r + ".f32 %fr, %fa, %fb;", 'f', in, [&](u64 a, u64 b, u64) {
-      return nan32(rounded<float>(
-          mode, [](float x, float y, float) { return x / y; }, float32(a), float32(b)));
+      return nan32(rounded<float>(mode, [](float x, float y, float) { return x / y; }, float32(a), float32(b)));
     });
-    check_table("rcp." + r + ".f32 %fr, %fa;", 'f', in, [&](u64 a, u64, u64) {
-      return nan32(rounded<float>(
-          mode, [](float x, float, float) { return 1.0f / x; }, float32(a)));
-    });
+    check_table("rcp." + r + ".f32 %fr, %fa;", 'f', in,
+                [&](u64 a, u64, u64) { return nan32(rounded<float>(mode, [](float x, float, float) { return 1.0f / x; }, float32(a))); });
     check_table("sqrt." + r + ".f32 %fr, %fa;", 'f', in, [&](u64 a, u64, u64) {
-      return nan32(rounded<float>(
-          mode, [](float x, float, float) { return std::sqrt(x); }, float32(a)));
+      return nan32(rounded<float>(mode, [](float x, float, float) { return std::sqrt(x); }, float32(a)));
     });
   }
   std::vector<u64> few(float_edges().begin(), float_edges().begin() + 14);
   few.insert(few.end(), {0x7f800000, 0x7fc00000, 0x33800000, 0x4b000001});
   for (const auto& [name, mode] : kModes) {
     check_table("fma." + std::string(name) + ".f32 %fr, %fa, %fb, %fc;", 'f', triples(few), [&](u64 a, u64 b, u64 c) {
-      return nan32(rounded<float>(
-          mode, [](float x, float y, float z) { return std::fma(x, y, z); }, float32(a), float32(b), float32(c)));
+      return nan32(rounded<float>(mode, [](float x, float y, float z) { return std::fma(x, y, z); }, float32(a), float32(b), float32(c)));
     });
   }
 }
@@ -70,24 +62,20 @@ TEST_CASE("f64 arithmetic is rounded once in each of the four directions") {
   for (const auto& [name, mode] : kModes) {
     const std::string r(name);
     check_table("add." + r + ".f64 %gr, %ga, %gb;", 'g', in, [&](u64 a, u64 b, u64) {
-      return nan64(rounded<double>(
-          mode, [](double x, double y, double) { return x + y; }, float64(a), float64(b)));
+      return nan64(rounded<double>(mode, [](double x, double y, double) { return x + y; }, float64(a), float64(b)));
     });
     check_table("mul." + r + ".f64 %gr, %ga, %gb;", 'g', in, [&](u64 a, u64 b, u64) {
-      return nan64(rounded<double>(
-          mode, [](double x, double y, double) { return x * y; }, float64(a), float64(b)));
+      return nan64(rounded<double>(mode, [](double x, double y, double) { return x * y; }, float64(a), float64(b)));
     });
     check_table("div." + r + ".f64 %gr, %ga, %gb;", 'g', in, [&](u64 a, u64 b, u64) {
-      return nan64(rounded<double>(
-          mode, [](double x, double y, double) { return x / y; }, float64(a), float64(b)));
+      return nan64(rounded<double>(mode, [](double x, double y, double) { return x / y; }, float64(a), float64(b)));
     });
     check_table("sqrt." + r + ".f64 %gr, %ga;", 'g', in, [&](u64 a, u64, u64) {
-      return nan64(rounded<double>(
-          mode, [](double x, double, double) { return std::sqrt(x); }, float64(a)));
+      return nan64(rounded<double>(mode, [](double x, double, double) { return std::sqrt(x); }, float64(a)));
     });
     check_table("fma." + r + ".f64 %gr, %ga, %gb, %ga;", 'g', in, [&](u64 a, u64 b, u64) {
-      return nan64(rounded<double>(
-          mode, [](double x, double y, double z) { return std::fma(x, y, z); }, float64(a), float64(b), float64(a)));
+      return nan64(
+          rounded<double>(mode, [](double x, double y, double z) { return std::fma(x, y, z); }, float64(a), float64(b), float64(a)));
     });
   }
 }
@@ -101,8 +89,8 @@ TEST_CASE("ftz flushes subnormal arguments and results with their sign, sat clam
   check_table("fma.rn.ftz.f32 %fr, %fa, %fb, %fa;", 'f', in,
               [](u64 a, u64 b, u64) { return flushed(nan32(std::fma(float32(flushed(a)), float32(flushed(b)), float32(flushed(a))))); });
   check_table("div.rz.ftz.f32 %fr, %fa, %fb;", 'f', in, [](u64 a, u64 b, u64) {
-    return flushed(nan32(rounded<float>(
-        FE_TOWARDZERO, [](float x, float y, float) { return x / y; }, float32(flushed(a)), float32(flushed(b)))));
+    return flushed(
+        nan32(rounded<float>(FE_TOWARDZERO, [](float x, float y, float) { return x / y; }, float32(flushed(a)), float32(flushed(b)))));
   });
   const auto sat = [](float v) { return v > 0 ? (v < 1 ? v : 1.0f) : 0.0f; };
   check_table("add.sat.f32 %fr, %fa, %fb;", 'f', in, [&](u64 a, u64 b, u64) { return bits32(sat(float32(a) + float32(b))); });
@@ -110,7 +98,7 @@ TEST_CASE("ftz flushes subnormal arguments and results with their sign, sat clam
               [&](u64 a, u64 b, u64) { return flushed(bits32(sat(float32(flushed(a)) * float32(flushed(b))))); });
   check_table("neg.ftz.f32 %fr, %fa;", 'f', in, [](u64 a, u64, u64) { return flushed(a) ^ 0x80000000; });
   check_table("abs.f32 %fr, %fa;", 'f', in, [](u64 a, u64, u64) { return a & 0x7fffffff; });
-  check_table("neg.f64 %gr, %ga;", 'g', pairs(double_edges()), [](u64 a, u64, u64) { return a ^ u64 { 1 } << 63; });
+  check_table("neg.f64 %gr, %ga;", 'g', pairs(double_edges()), [](u64 a, u64, u64) { return a ^ u64{1} << 63; });
   check_table("copysign.f32 %fr, %fa, %fb;", 'f', in, [](u64 a, u64 b, u64) { return (a & 0x80000000) | (b & 0x7fffffff); });
 }
 

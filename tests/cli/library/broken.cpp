@@ -4,13 +4,15 @@
 namespace cli_broken {
 using namespace kiln;
 
-KILN_KERNEL(leaves, (Out<f32> y)) {
-  If(global_id().x < y.size()) { return; }
+KILN_KERNEL(leaves, (Out<f32> y))
+{
+  If (global_id().x < y.size()) { return; }
   y[0] = 1;
 }
 
-KILN_KERNEL(divergent, (Out<f32> y)) {
-  If(thread_id().x == 0) { barrier(); }
+KILN_KERNEL(divergent, (Out<f32> y))
+{
+  If (thread_id().x == 0) { barrier(); }
   y[0] = 1;
 }
 

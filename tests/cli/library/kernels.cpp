@@ -4,10 +4,11 @@
 namespace cli_test {
 using namespace kiln;
 
-KILN_KERNEL(scale, (In<f32> x, Out<f32> y, Val<f32> a)) {
+KILN_KERNEL(scale, (In<f32> x, Out<f32> y, Val<f32> a))
+{
   require(x.size() == y.size());
   auto i = global_id().x;
-  If(i < y.size()) { y[i] = a * x[i]; }
+  If (i < y.size()) { y[i] = a * x[i]; }
 }
 
 struct RepeatConfig {
@@ -23,9 +24,10 @@ auto repeat_space() {
 }
 
 // y = x added up `times` times, at compile time.
-KILN_KERNEL(repeat, (const RepeatConfig& config, In<i32> x, Out<i32> y), repeat_space()) {
+KILN_KERNEL(repeat, (const RepeatConfig& config, In<i32> x, Out<i32> y), repeat_space())
+{
   auto i = global_id().x;
-  If(i < y.size() && i < x.size()) {
+  If (i < y.size() && i < x.size()) {
     Var<i32> sum = 0;
     for (u32 t = 0; t < config.times; ++t) sum += x[i];
     if (config.negate) y[i] = -Val<i32>(sum);

@@ -37,17 +37,20 @@ void say_check(const char* what, const Buffer<u32>& buffer) {
 
 }  // namespace
 
-KILN_KERNEL(first, (In<u32> x, Out<u32> y)) {
+KILN_KERNEL(first, (In<u32> x, Out<u32> y))
+{
   auto i = global_id().x;
-  If(i < y.size()) { y[i] = x[i] + 1u; }
+  If (i < y.size()) { y[i] = x[i] + 1u; }
 }
-KILN_KERNEL(second, (In<u32> x, Out<u32> y)) {
+KILN_KERNEL(second, (In<u32> x, Out<u32> y))
+{
   auto i = global_id().x;
-  If(i < y.size()) { y[i] = x[i] + 1u; }
+  If (i < y.size()) { y[i] = x[i] + 1u; }
 }
-KILN_KERNEL(third, (In<u32> x, Out<u32> y)) {
+KILN_KERNEL(third, (In<u32> x, Out<u32> y))
+{
   auto i = global_id().x;
-  If(i < y.size()) { y[i] = x[i] + 1u; }
+  If (i < y.size()) { y[i] = x[i] + 1u; }
 }
 
 namespace {

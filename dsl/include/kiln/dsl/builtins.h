@@ -29,8 +29,8 @@ inline Axes<u64> global_id64(dsl::Where w = dsl::Where::current()) { return dsl:
 inline Val<u32> lane_id(dsl::Where w = dsl::Where::current()) { return Val<u32>(dsl::query(ir::Opcode::LaneId, 0, ir::Type::U32, w)); }
 inline Val<u32> warp_id(dsl::Where w = dsl::Where::current()) { return Val<u32>(dsl::query(ir::Opcode::WarpId, 0, ir::Type::U32, w)); }
 
-// Waits for the threads of the block that have not returned, and orders their shared and global memory. Refused where an enclosing condition may
-// differ among them.
+// Waits for the threads of the block that have not returned, and orders their shared and global memory. Refused where an enclosing
+// condition may differ among them.
 void barrier(dsl::Where w = dsl::Where::current());
 // A barrier that also tells every thread the same: whether any, whether all, and how many said true.
 Val<bool> barrier_any(Use<bool> c);

@@ -1,5 +1,5 @@
-// Control flow of the kernel as scope objects, and the macros that use them: KILN_IF (c) { } KILN_ELSE { }, KILN_WHILE, KILN_SWITCH, KILN_CASE,
-// KILN_DEFAULT; words.h has the short words. A body is recorded once. Leaving one by C++ break, return or goto is reported when
+// Control flow of the kernel as scope objects, and the macros that use them: KILN_IF (c) { } KILN_ELSE { }, KILN_WHILE, KILN_SWITCH,
+// KILN_CASE, KILN_DEFAULT; words.h has the short words. A body is recorded once. Leaving one by C++ break, return or goto is reported when
 // the recording ends; C++ `continue` ends the recording of that body.
 #pragma once
 #include <cstdint>
@@ -35,7 +35,7 @@ class IfScope {
   explicit IfScope(Where w = Where::current());
   ~IfScope();
   template <Dsl A>
-    requires(!DslOf<A, bool>)
+  requires(!DslOf<A, bool>)
   bool begin(A&&) {
     static_assert(never<A>, "kiln: If needs a bool; write x != 0 to test a number.");
     return false;
@@ -61,7 +61,7 @@ class WhileScope {
   explicit WhileScope(Where w = Where::current());
   ~WhileScope();
   template <Dsl A>
-    requires(!DslOf<A, bool>)
+  requires(!DslOf<A, bool>)
   bool begin(A&&) {
     static_assert(never<A>, "kiln: While needs a bool; write x != 0 to test a number.");
     return false;
@@ -100,7 +100,8 @@ namespace dsl {
 class SwitchScope {
  public:
   template <Dsl A>
-  explicit SwitchScope(A&& value, Where w = Where::current()) : SwitchScope(ir_type<value_t<A>>, Use<value_t<A>>(std::forward<A>(value), w)) {
+  explicit SwitchScope(A&& value, Where w = Where::current())
+      : SwitchScope(ir_type<value_t<A>>, Use<value_t<A>>(std::forward<A>(value), w)) {
     static_assert(Integer<value_t<A>>, "kiln: Switch needs an integer; use If for conditions.");
   }
   ~SwitchScope();
@@ -126,7 +127,9 @@ struct CaseLabel {
   template <std::integral H>
   CaseLabel(H h) : value(static_cast<std::uint64_t>(h)), negative(std::cmp_less(h, 0)) {}
   template <Dsl A>
-  CaseLabel(A&&) { static_assert(never<A>, "kiln: the labels of Case are host integers; use If to compare with a kernel value."); }
+  CaseLabel(A&&) {
+    static_assert(never<A>, "kiln: the labels of Case are host integers; use If to compare with a kernel value.");
+  }
   std::uint64_t value = 0;
   bool negative = false;
 };
@@ -172,17 +175,24 @@ class Range {
 };
 
 namespace dsl {
-template <class... A> struct RangeType { using type = u32; };
 template <class... A>
-  requires(Dsl<A> || ...)
-struct RangeType<A...> { using type = common_t<A...>; };
+struct RangeType {
+  using type = u32;
+};
+template <class... A>
+requires(Dsl<A> || ...)
+struct RangeType<A...> {
+  using type = common_t<A...>;
+};
 template <class... A>
 constexpr void check_range() {
   using T = typename RangeType<A...>::type;
-  static_assert(!std::is_void_v<T>, "kiln: the operands of range have different kernel types. There is no implicit conversion: write cast<T>(x).");
+  static_assert(!std::is_void_v<T>,
+                "kiln: the operands of range have different kernel types. There is no implicit conversion: write cast<T>(x).");
   static_assert(std::is_void_v<T> || Integer<T>, "kiln: range counts in integers; write cast<u32>(x).");
 }
-template <class... A> using range_t = std::conditional_t<Integer<typename RangeType<A...>::type>, typename RangeType<A...>::type, u32>;
+template <class... A>
+using range_t = std::conditional_t<Integer<typename RangeType<A...>::type>, typename RangeType<A...>::type, u32>;
 }  // namespace dsl
 
 // The unused first parameter keeps range<i32>(...) from naming these.
@@ -205,11 +215,17 @@ auto range(A&& lo, B&& hi, C&& step, dsl::Where w = dsl::Where::current()) {
   return Range<T>(Use<T>(std::forward<A>(lo), w), Use<T>(std::forward<B>(hi), w), Use<T>(std::forward<C>(step), w));
 }
 template <Integer T>
-Range<T> range(Use<T> hi) { return Range<T>(Use<T>(T{0}, hi.where), hi, Use<T>(T{1}, hi.where)); }
+Range<T> range(Use<T> hi) {
+  return Range<T>(Use<T>(T{0}, hi.where), hi, Use<T>(T{1}, hi.where));
+}
 template <Integer T>
-Range<T> range(Use<T> lo, Use<T> hi) { return Range<T>(lo, hi, Use<T>(T{1}, hi.where)); }
+Range<T> range(Use<T> lo, Use<T> hi) {
+  return Range<T>(lo, hi, Use<T>(T{1}, hi.where));
+}
 template <Integer T>
-Range<T> range(Use<T> lo, Use<T> hi, Use<T> step) { return Range<T>(lo, hi, step); }
+Range<T> range(Use<T> lo, Use<T> hi, Use<T> step) {
+  return Range<T>(lo, hi, step);
+}
 
 // Leave the innermost kernel loop, go on with its next iteration, end the thread. What follows in the same C++ block is not recorded.
 void Break(dsl::Where w = dsl::Where::current());
@@ -220,7 +236,9 @@ void Return(dsl::Where w = dsl::Where::current());
 
 #define KILN_CONCAT_(a, b) a##b
 #define KILN_CONCAT(a, b) KILN_CONCAT_(a, b)
-#define KILN_IF_(scope, ...) for (::kiln::dsl::IfScope scope; scope.first() ? scope.begin(__VA_ARGS__) : scope.next();) if (scope.then())
+#define KILN_IF_(scope, ...)                                                                 \
+  for (::kiln::dsl::IfScope scope; scope.first() ? scope.begin(__VA_ARGS__) : scope.next();) \
+    if (scope.then())
 #define KILN_IF(...) KILN_IF_(KILN_CONCAT(kiln_if_, __COUNTER__), __VA_ARGS__)
 #define KILN_ELSE else
 #define KILN_WHILE_(scope, ...) for (::kiln::dsl::WhileScope scope; scope.open() && scope.begin(__VA_ARGS__);)

@@ -14,8 +14,8 @@ using Options = ir::Options;
 void block_size(Extent32 x, Extent32 y = 1, Extent32 z = 1, dsl::Where w = dsl::Where::current());
 void max_threads(Extent32 n, dsl::Where w = dsl::Where::current());
 
-// A condition over extents, scalars and constants. The host checks it at launch and refuses the launch with the condition's text (or the one
-// given); the prover of accesses knows it. A host bool that is false refuses the variant itself.
+// A condition over extents, scalars and constants. The host checks it at launch and refuses the launch with the condition's text (or the
+// one given); the prover of accesses knows it. A host bool that is false refuses the variant itself.
 void require(Use<bool> condition, std::string_view text = {});
 void require(bool condition, std::string_view text = {}, dsl::Where w = dsl::Where::current());
 

@@ -1,13 +1,13 @@
-// Kernels: KILN_KERNEL(name, (parameters)) { body } defines one, at namespace scope. With a first parameter `const Cfg&` it is a family of variants,
-// one per config; a space may follow: KILN_KERNEL(matmul, (const MatmulCfg& cfg, ...), matmul_space()) { ... }.
+// Kernels: KILN_KERNEL(name, (parameters)) { body } defines one, at namespace scope. With a first parameter `const Cfg&` it is a family of
+// variants, one per config; a space may follow: KILN_KERNEL(matmul, (const MatmulCfg& cfg, ...), matmul_space()) { ... }.
 //
 //   saxpy(for_num_elems(n), x, y, 2.0f);                    the calling thread's default stream, of the buffers' client
 //   saxpy(stream, {{4}, {256}}, x, y, 2.0f);
 //   matmul.with({.tile = 8})(stream, config, a, b, c);      one variant; without with(), the default config
 //   saxpy.unchecked()(config, x, y, 2.0f);
 //
-// A kernel is recorded once per config, at its first use; everything here is thread-safe. A recording error is the result of every launch of
-// the variant, and stays on its outputs. A launch allocates nothing after the first.
+// A kernel is recorded once per config, at its first use; everything here is thread-safe. A recording error is the result of every launch
+// of the variant, and stays on its outputs. A launch allocates nothing after the first.
 #pragma once
 #include <memory>
 #include <string>
@@ -34,10 +34,11 @@ struct Definition {
   bool registered = true;  // listed, and refused when another kernel has its name
 
   template <class Tag>
-  static Definition of(const char* parameters, Where where = Where::current()) { return {kernel_name(name_of<Tag>()), parameters, where, true}; }
+  static Definition of(const char* parameters, Where where = Where::current()) {
+    return {kernel_name(name_of<Tag>()), parameters, where, true};
+  }
   static std::string kernel_name(const std::string& tag);  // without the tag's suffix and unnamed namespaces
 };
-
 
 // Everything about a kernel that does not depend on its types.
 class KernelCore : public KernelEntry {
@@ -57,7 +58,7 @@ class KernelCore : public KernelEntry {
   const ConfigSpace* config_space() const;
   // Recorded; O(variants used) after the first call. Where the host has no memory for it, a slot without a variant.
   const VariantSlot& slot(const ConfigBits& config) const;
-  const VariantSlot& default_slot() const;                  // O(1) after the first call
+  const VariantSlot& default_slot() const;                         // O(1) after the first call
   Result<ir::Kernel> record_bits(const ConfigBits& config) const;  // a fresh recording, not verified
   // Where the host has no memory for a launch: what it was to write is claimed. The error of the launch.
   Error out_of_memory(std::span<const LaunchArg> args) const noexcept;
@@ -79,8 +80,9 @@ template <class C>
 std::shared_ptr<const ConfigSpace> make_space(const Space<C>& space) {
   auto erased = space.erased();
   if (erased->problem.empty() && erased->members.size() != member_count<C>()) {
-    erased->problem = erased->struct_name + " has " + std::to_string(member_count<C>()) + " members, but " + std::to_string(erased->members.size()) +
-                      " are named; name every one with KILN_CONFIG(" + erased->struct_name + ", ...) or as an axis of the space, or variants cannot be told apart";
+    erased->problem = erased->struct_name + " has " + std::to_string(member_count<C>()) + " members, but " +
+                      std::to_string(erased->members.size()) + " are named; name every one with KILN_CONFIG(" + erased->struct_name +
+                      ", ...) or as an axis of the space, or variants cannot be told apart";
   }
   return erased;
 }
@@ -114,14 +116,12 @@ class Kernel final : public dsl::KernelCore, public dsl::LaunchOperators<Kernel<
 
   Kernel(dsl::Definition definition, Body body) : Kernel(std::move(definition), body, no_space()) {}
   template <class S>
-    requires std::same_as<S, C>
-  Kernel(dsl::Definition definition, Body body, const Space<S>& space)
-      : Kernel(std::move(definition), body, dsl::make_space(space)) {}
+  requires std::same_as<S, C>
+  Kernel(dsl::Definition definition, Body body, const Space<S>& space) : Kernel(std::move(definition), body, dsl::make_space(space)) {}
 
   // The variant of a config. What the space refuses is the result of each launch.
   Bound<P...> with(const C& config) const
-    requires has_config
-  {
+  requires has_config {
     return Bound<P...>({this, &slot(dsl::config_bits(*config_space(), config))});
   }
   // The default config's variant, checking accesses or trusting the author whatever the kernel's own options say.
@@ -130,12 +130,9 @@ class Kernel final : public dsl::KernelCore, public dsl::LaunchOperators<Kernel<
   dsl::Target target() const { return {this, &default_slot()}; }
 
   // A fresh recording of the body as IR, for tools and tests. Not verified. Errors: a recording error, a refused config.
-  Result<ir::Kernel> record() const {
-    return record_bits(has_config ? config_space()->defaults : dsl::ConfigBits{});
-  }
+  Result<ir::Kernel> record() const { return record_bits(has_config ? config_space()->defaults : dsl::ConfigBits{}); }
   Result<ir::Kernel> record(const C& config) const
-    requires has_config
-  {
+  requires has_config {
     return record_bits(dsl::config_bits(*config_space(), config));
   }
 
@@ -146,7 +143,9 @@ class Kernel final : public dsl::KernelCore, public dsl::LaunchOperators<Kernel<
     if constexpr (has_config) return dsl::make_space(Space<C>());
     else return nullptr;
   }
-  void run_body(dsl::Recorder& recorder, const dsl::ConfigBits& config) const override { run_body(recorder, config, std::index_sequence_for<P...>()); }
+  void run_body(dsl::Recorder& recorder, const dsl::ConfigBits& config) const override {
+    run_body(recorder, config, std::index_sequence_for<P...>());
+  }
   template <std::size_t... I>
   void run_body(dsl::Recorder& recorder, [[maybe_unused]] const dsl::ConfigBits& config, std::index_sequence<I...>) const {
     const std::tuple<std::remove_cvref_t<P>...> values{dsl::param_t<P>::value(recorder, I)...};
@@ -157,22 +156,33 @@ class Kernel final : public dsl::KernelCore, public dsl::LaunchOperators<Kernel<
 };
 
 namespace dsl {
-template <class F> struct KernelType;
-template <class... P> struct KernelType<void(P...)> { using type = Kernel<NoConfig, P...>; };
+template <class F>
+struct KernelType;
+template <class... P>
+struct KernelType<void(P...)> {
+  using type = Kernel<NoConfig, P...>;
+};
 template <class C, class... P>
-  requires(std::is_class_v<C> && !Dsl<C> && !requires { C::access; })
-struct KernelType<void(const C&, P...)> { using type = Kernel<C, P...>; };
+requires(std::is_class_v<C> && !Dsl<C> && !requires { C::access; })
+struct KernelType<void(const C&, P...)> {
+  using type = Kernel<C, P...>;
+};
 }  // namespace dsl
 // The type of a kernel with a body of type F, to declare in a header: extern const KernelOf<void(In<f32> x, InOut<f32> y)> k;
-template <class F> using KernelOf = typename dsl::KernelType<F>::type;
+template <class F>
+using KernelOf = typename dsl::KernelType<F>::type;
 
 namespace dsl {
 template <class... P>
-KernelOf<void(P...)> make_local(Definition definition, void (*body)(P...)) { return {std::move(definition), body}; }
+KernelOf<void(P...)> make_local(Definition definition, void (*body)(P...)) {
+  return {std::move(definition), body};
+}
 template <class F>
 constexpr auto plain_function(F body) {
   constexpr bool plain = requires { +body; };
-  static_assert(plain, "kiln: the body of a kernel captures nothing: a host value that decides about the code is a member of the config, one that does not is a Val.");
+  static_assert(plain,
+                "kiln: the body of a kernel captures nothing: a host value that decides about the code is a member of the config, one that "
+                "does not is a Val.");
   if constexpr (plain) return +body;
   else return static_cast<void (*)()>(nullptr);
 }
@@ -191,10 +201,11 @@ Result<ir::Kernel> record(std::string name, F body, std::string parameters = "",
 
 }  // namespace kiln
 
-#define KILN_KERNEL(NAME, PARAMS, ...)                                                                                   \
-  struct NAME##_kiln_tag;                                                                                                \
-  static void NAME##_kiln_body PARAMS;                                                                                   \
-  const ::kiln::KernelOf<void PARAMS> NAME{::kiln::dsl::Definition::of<NAME##_kiln_tag>(#PARAMS), &NAME##_kiln_body __VA_OPT__(, ) __VA_ARGS__}; \
+#define KILN_KERNEL(NAME, PARAMS, ...)                                                            \
+  struct NAME##_kiln_tag;                                                                         \
+  static void NAME##_kiln_body PARAMS;                                                            \
+  const ::kiln::KernelOf<void PARAMS> NAME{::kiln::dsl::Definition::of<NAME##_kiln_tag>(#PARAMS), \
+                                           &NAME##_kiln_body __VA_OPT__(, ) __VA_ARGS__};         \
   static void NAME##_kiln_body PARAMS
 // In a header, for a kernel that a .cpp file defines.
 #define KILN_DECLARE_KERNEL(NAME, PARAMS) extern const ::kiln::KernelOf<void PARAMS> NAME

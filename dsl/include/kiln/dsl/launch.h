@@ -14,13 +14,14 @@
 
 namespace kiln {
 
-// A scalar argument: T itself, or any host number that is exact in T (a fraction rounds to f32, as in C++). What does not fit is refused by the
-// launch, with the argument's name. No conversion between bool and numbers, none from a fraction to an integer.
+// A scalar argument: T itself, or any host number that is exact in T (a fraction rounds to f32, as in C++). What does not fit is refused by
+// the launch, with the argument's name. No conversion between bool and numbers, none from a fraction to an integer.
 template <Scalar T>
 class HostValue {
  public:
   template <class H>
-    requires(std::same_as<H, T> || (std::is_arithmetic_v<H> && !std::same_as<T, bool> && !std::same_as<H, bool> && (Floating<T> || std::integral<H>)))
+  requires(std::same_as<H, T> ||
+           (std::is_arithmetic_v<H> && !std::same_as<T, bool> && !std::same_as<H, bool> && (Floating<T> || std::integral<H>)))
   HostValue(H value) : value_(static_cast<T>(value)) {
     if constexpr (std::same_as<H, T>) {
       fits_ = true;
@@ -59,7 +60,8 @@ class StridedView {
   // The same elements with two dimensions exchanged. Throws kiln::Exception where there is no such dimension.
   StridedView transposed(unsigned a = 0, unsigned b = 1) const {
     if (a >= R || b >= R)
-      throw Exception(Error(ErrorCode::Validation, "transposed(" + std::to_string(a) + ", " + std::to_string(b) + ") of a view of rank " + std::to_string(R)));
+      throw Exception(Error(ErrorCode::Validation,
+                            "transposed(" + std::to_string(a) + ", " + std::to_string(b) + ") of a view of rank " + std::to_string(R)));
     StridedView view = *this;
     std::swap(view.extents_[a], view.extents_[b]);
     std::swap(view.strides_[a], view.strides_[b]);
@@ -93,21 +95,28 @@ struct ParamSpec {
 
 enum class Mismatch { None, Const, Element, Rank, NoBuffer, Number };
 
-template <class A> struct BufferTraits { static constexpr bool is_buffer = false; };
-template <class T, unsigned R> struct BufferTraits<Buffer<T, R>> {
+template <class A>
+struct BufferTraits {
+  static constexpr bool is_buffer = false;
+};
+template <class T, unsigned R>
+struct BufferTraits<Buffer<T, R>> {
   static constexpr bool is_buffer = true;
   using element = T;
   static constexpr unsigned rank = R;
 };
 
 // Param<P>: the specification of parameter P, the type it takes on the host, and its value while recording.
-template <class P> struct Param {
+template <class P>
+struct Param {
   static_assert(never<P>, "kiln: the parameters of a kernel are In, Out, InOut and Val; a config comes first, as const Cfg&.");
 };
-template <class T, unsigned R, ir::Access A, Layout L> struct Param<View<T, R, A, L>> {
+template <class T, unsigned R, ir::Access A, Layout L>
+struct Param<View<T, R, A, L>> {
   static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f32 and f64.");
 };
-template <Scalar T, unsigned R, ir::Access A, Layout L> struct Param<View<T, R, A, L>> {
+template <Scalar T, unsigned R, ir::Access A, Layout L>
+struct Param<View<T, R, A, L>> {
   static constexpr ParamSpec spec{true, ir_type<T>, R, A, L == Layout::Strided};
   using Dense = std::conditional_t<A == ir::Access::In, const Buffer<T, R>&, Buffer<T, R>&>;
   using Host = std::conditional_t<L == Layout::Strided, const StridedView<T, R>&, Dense>;
@@ -122,20 +131,29 @@ template <Scalar T, unsigned R, ir::Access A, Layout L> struct Param<View<T, R, 
     else return Mismatch::Const;
   }
 };
-template <class T> struct Param<Val<T>> {
+template <class T>
+struct Param<Val<T>> {
   static constexpr ParamSpec spec{false, ir_type<T>, 0, ir::Access::In, false};
   using Host = HostValue<T>;
   static Val<T> value(Recorder& recorder, std::uint32_t number) { return Val<T>(recorder.handle(recorder.here().param(number))); }
   template <class G>
-  static constexpr Mismatch mismatch() { return std::is_convertible_v<G, Host> ? Mismatch::None : Mismatch::Number; }
+  static constexpr Mismatch mismatch() {
+    return std::is_convertible_v<G, Host> ? Mismatch::None : Mismatch::Number;
+  }
 };
-template <class P> using param_t = Param<std::remove_cvref_t<P>>;
-template <class P> using host_t = typename param_t<P>::Host;
+template <class P>
+using param_t = Param<std::remove_cvref_t<P>>;
+template <class P>
+using host_t = typename param_t<P>::Host;
 
 template <class T, unsigned R>
-LaunchArg argument(const Buffer<T, R>& buffer) { return buffer.arg(); }
+LaunchArg argument(const Buffer<T, R>& buffer) {
+  return buffer.arg();
+}
 template <class T, unsigned R>
-LaunchArg argument(const StridedView<T, R>& view) { return view.arg(); }
+LaunchArg argument(const StridedView<T, R>& view) {
+  return view.arg();
+}
 template <class T>
 LaunchArg argument(const HostValue<T>& value) {
   LaunchArg a;
@@ -157,14 +175,21 @@ bool fits(const A& a) {
 // The sentence for argument I (from 1).
 template <unsigned I, Mismatch M>
 constexpr void explain_argument() {
-#define KILN_SAY(N)                                                                                                                        \
-  static_assert(I != N || M != Mismatch::Const, "kiln: argument " #N " of this launch is const or a temporary, but the kernel writes it."); \
-  static_assert(I != N || M != Mismatch::Element, "kiln: argument " #N " of this launch is a buffer of another element type than the kernel's parameter."); \
-  static_assert(I != N || M != Mismatch::Rank, "kiln: argument " #N " of this launch is a buffer of another rank than the kernel's parameter; see Buffer::view."); \
-  static_assert(I != N || M != Mismatch::NoBuffer, "kiln: argument " #N " of this launch is not a Buffer, but the kernel's parameter is one."); \
-  static_assert(I != N || M != Mismatch::Number, "kiln: argument " #N " of this launch is no host number that the kernel's Val<T> takes; write static_cast<T>(x).");
+#define KILN_SAY(N)                                                                                                                 \
+  static_assert(I != N || M != Mismatch::Const,                                                                                     \
+                "kiln: argument " #N " of this launch is const or a temporary, but the kernel writes it.");                         \
+  static_assert(I != N || M != Mismatch::Element,                                                                                   \
+                "kiln: argument " #N " of this launch is a buffer of another element type than the kernel's parameter.");           \
+  static_assert(I != N || M != Mismatch::Rank,                                                                                      \
+                "kiln: argument " #N " of this launch is a buffer of another rank than the kernel's parameter; see Buffer::view."); \
+  static_assert(I != N || M != Mismatch::NoBuffer,                                                                                  \
+                "kiln: argument " #N " of this launch is not a Buffer, but the kernel's parameter is one.");                        \
+  static_assert(I != N || M != Mismatch::Number,                                                                                    \
+                "kiln: argument " #N " of this launch is no host number that the kernel's Val<T> takes; write static_cast<T>(x).");
+  // clang-format off
   KILN_SAY(1) KILN_SAY(2) KILN_SAY(3) KILN_SAY(4) KILN_SAY(5) KILN_SAY(6) KILN_SAY(7) KILN_SAY(8)
   KILN_SAY(9) KILN_SAY(10) KILN_SAY(11) KILN_SAY(12) KILN_SAY(13) KILN_SAY(14) KILN_SAY(15) KILN_SAY(16)
+  // clang-format on
 #undef KILN_SAY
   static_assert(I <= 16 || M == Mismatch::None, "kiln: an argument of this launch after the 16th does not fit the kernel's parameter.");
 }
@@ -172,23 +197,30 @@ constexpr void explain_argument() {
 // The sentence for a wrong number of arguments. A message of static_assert is a literal, so there is one for each pair.
 template <std::size_t Has, std::size_t Takes>
 constexpr void explain_count() {
-#define KILN_SAY(HAS, TAKES) \
-  static_assert(Has != HAS || Takes != TAKES || Has == Takes, "kiln: this launch has " #HAS " argument(s), and the kernel takes " #TAKES " (a config does not count).");
+#define KILN_SAY(HAS, TAKES)                                  \
+  static_assert(Has != HAS || Takes != TAKES || Has == Takes, \
+                "kiln: this launch has " #HAS " argument(s), and the kernel takes " #TAKES " (a config does not count).");
+  // clang-format off
 #define KILN_SAY_ALL(HAS)                                                                                                                  \
   KILN_SAY(HAS, 0) KILN_SAY(HAS, 1) KILN_SAY(HAS, 2) KILN_SAY(HAS, 3) KILN_SAY(HAS, 4) KILN_SAY(HAS, 5) KILN_SAY(HAS, 6) KILN_SAY(HAS, 7) \
   KILN_SAY(HAS, 8) KILN_SAY(HAS, 9) KILN_SAY(HAS, 10) KILN_SAY(HAS, 11) KILN_SAY(HAS, 12)
   KILN_SAY_ALL(0) KILN_SAY_ALL(1) KILN_SAY_ALL(2) KILN_SAY_ALL(3) KILN_SAY_ALL(4) KILN_SAY_ALL(5) KILN_SAY_ALL(6) KILN_SAY_ALL(7)
   KILN_SAY_ALL(8) KILN_SAY_ALL(9) KILN_SAY_ALL(10) KILN_SAY_ALL(11) KILN_SAY_ALL(12)
+  // clang-format on
 #undef KILN_SAY_ALL
 #undef KILN_SAY
-  static_assert(Has == Takes || (Has <= 12 && Takes <= 12), "kiln: the launch has another number of arguments than the kernel has parameters (a config does not count).");
+  static_assert(Has == Takes || (Has <= 12 && Takes <= 12),
+                "kiln: the launch has another number of arguments than the kernel has parameters (a config does not count).");
 }
 
 // Whether the arguments of a call begin with a configuration, after a stream where there is one.
-template <class... A> inline constexpr bool configured = false;
-template <class A, class... R> inline constexpr bool configured<A, R...> = std::is_convertible_v<A, LaunchConfig>;
+template <class... A>
+inline constexpr bool configured = false;
+template <class A, class... R>
+inline constexpr bool configured<A, R...> = std::is_convertible_v<A, LaunchConfig>;
 template <class A, class B, class... R>
-inline constexpr bool configured<A, B, R...> = std::is_convertible_v<A, LaunchConfig> || (std::is_convertible_v<A, const Stream&> && std::is_convertible_v<B, LaunchConfig>);
+inline constexpr bool configured<A, B, R...> =
+    std::is_convertible_v<A, LaunchConfig> || (std::is_convertible_v<A, const Stream&> && std::is_convertible_v<B, LaunchConfig>);
 
 template <class... P>
 struct Arguments {
@@ -217,36 +249,40 @@ struct Target {
   const VariantSlot* variant = nullptr;
   ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel;
 };
-// stream null: the calling thread's default stream of `client`, or of the default client where that is null too. `unfit`: the first argument
-// (from 1) that does not fit its parameter; 0: none. Never throws, but for a launch inside the body of a kernel.
-Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config, std::span<const LaunchArg> args,
-                    unsigned unfit);
+// stream null: the calling thread's default stream of `client`, or of the default client where that is null too. `unfit`: the first
+// argument (from 1) that does not fit its parameter; 0: none. Never throws, but for a launch inside the body of a kernel.
+Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config,
+                    std::span<const LaunchArg> args, unsigned unfit);
 
-// The call operators of Self, which has target(). Not templates over the arguments, so that an editor shows the signature; the templates beside
-// them only explain what does not fit.
+// The call operators of Self, which has target(). Not templates over the arguments, so that an editor shows the signature; the templates
+// beside them only explain what does not fit.
 template <class Self, class... P>
 class LaunchOperators {
  public:
-  Result<void> operator()(const Stream& stream, const LaunchConfig& config, host_t<P>... args) const { return go(&stream, config, args...); }
+  Result<void> operator()(const Stream& stream, const LaunchConfig& config, host_t<P>... args) const {
+    return go(&stream, config, args...);
+  }
   Result<void> operator()(const LaunchConfig& config, host_t<P>... args) const { return go(nullptr, config, args...); }
 
   template <class... A>
-    requires(!Arguments<P...>::template take<A...>())
+  requires(!Arguments<P...>::template take<A...>())
   Result<void> operator()(const Stream&, const LaunchConfig&, A&&...) const {
     Arguments<P...>::template explain<A...>();
     return {};
   }
   template <class... A>
-    requires(!Arguments<P...>::template take<A...>())
+  requires(!Arguments<P...>::template take<A...>())
   Result<void> operator()(const LaunchConfig&, A&&...) const {
     Arguments<P...>::template explain<A...>();
     return {};
   }
   template <class... A>
-    requires(!configured<A...>)
+  requires(!configured<A...>)
   Result<void> operator()(A&&...) const {
-    static_assert(never<A...>, "kiln: a launch needs its configuration before the arguments: k(config, x, y) or k(stream, config, x, y), where config is "
-                               "for_num_elems(n), cover({columns, rows}, block) or {{blocks}, {threads}}.");
+    static_assert(
+        never<A...>,
+        "kiln: a launch needs its configuration before the arguments: k(config, x, y) or k(stream, config, x, y), where config is "
+        "for_num_elems(n), cover({columns, rows}, block) or {{blocks}, {threads}}.");
     return {};
   }
 

@@ -10,19 +10,20 @@ namespace kiln {
 namespace dsl {
 
 // Stands in for the type when operands differ, so that the only error is the sentence.
-template <class T> using checked_t = std::conditional_t<std::is_void_v<T>, f32, T>;
+template <class T>
+using checked_t = std::conditional_t<std::is_void_v<T>, f32, T>;
 
 }  // namespace dsl
 
 #define KILN_ONE_TYPE(T) \
   static_assert(!std::is_void_v<T>, "kiln: the operands have different kernel types. There is no implicit conversion: write cast<T>(x).")
 
-#define KILN_UNARY(NAME, OPCODE, CONDITION, SENTENCE)                                 \
-  template <dsl::Dsl A>                                                              \
-  auto NAME(A&& a, dsl::Where w = dsl::Where::current()) {                            \
-    using T = dsl::value_t<A>;                                                        \
-    static_assert(CONDITION<T>, "kiln: " #NAME " " SENTENCE);                         \
-    return Val<T>(dsl::unary(ir::Opcode::OPCODE, Use<T>(std::forward<A>(a), w)));     \
+#define KILN_UNARY(NAME, OPCODE, CONDITION, SENTENCE)                             \
+  template <dsl::Dsl A>                                                           \
+  auto NAME(A&& a, dsl::Where w = dsl::Where::current()) {                        \
+    using T = dsl::value_t<A>;                                                    \
+    static_assert(CONDITION<T>, "kiln: " #NAME " " SENTENCE);                     \
+    return Val<T>(dsl::unary(ir::Opcode::OPCODE, Use<T>(std::forward<A>(a), w))); \
   }
 #define KILN_FLOAT "needs a float; write cast<f32>(x)."
 #define KILN_INTEGER "needs an integer; bit_cast<u32>(x) gives the bits of a float."
@@ -43,15 +44,15 @@ KILN_UNARY(ctz, Ctz, Integer, KILN_INTEGER)
 KILN_UNARY(popcount, Popcount, Integer, KILN_INTEGER)
 #undef KILN_UNARY
 
-#define KILN_BINARY(NAME, OPCODE, CONDITION, SENTENCE)                                                                \
-  template <class A, class B>                                                                                         \
-    requires dsl::OneKernelType<A, B>                                                                                 \
-  auto NAME(A&& a, B&& b, dsl::Where w = dsl::Where::current()) {                                                     \
-    KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B>);                                                                     \
-    using T = dsl::checked_t<dsl::common_t<A, B>>;                                                                    \
-    static_assert(CONDITION<T>, "kiln: " #NAME " " SENTENCE);                                                         \
-    const Use<T> x(std::forward<A>(a), w), y(std::forward<B>(b), w);                                                  \
-    return Val<T>(dsl::binary(ir::Opcode::OPCODE, x, y));                                                             \
+#define KILN_BINARY(NAME, OPCODE, CONDITION, SENTENCE)               \
+  template <class A, class B>                                        \
+  requires dsl::OneKernelType<A, B>                                  \
+  auto NAME(A&& a, B&& b, dsl::Where w = dsl::Where::current()) {    \
+    KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B>);                    \
+    using T = dsl::checked_t<dsl::common_t<A, B>>;                   \
+    static_assert(CONDITION<T>, "kiln: " #NAME " " SENTENCE);        \
+    const Use<T> x(std::forward<A>(a), w), y(std::forward<B>(b), w); \
+    return Val<T>(dsl::binary(ir::Opcode::OPCODE, x, y));            \
   }
 #define KILN_COMMA ,
 KILN_BINARY(min, Min, Number, "needs numbers.")
@@ -66,7 +67,7 @@ KILN_BINARY(mul_hi, MulHi, Integer, KILN_INTEGER)
 
 // a * b + c, rounded once.
 template <class A, class B, class C>
-  requires dsl::OneKernelType<A, B, C>
+requires dsl::OneKernelType<A, B, C>
 auto fma(A&& a, B&& b, C&& c, dsl::Where w = dsl::Where::current()) {
   KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B KILN_COMMA C>);
   using T = dsl::checked_t<dsl::common_t<A, B, C>>;
@@ -77,7 +78,7 @@ auto fma(A&& a, B&& b, C&& c, dsl::Where w = dsl::Where::current()) {
 
 // c ? a : b. Both sides are computed; a condition that is a host bool is a constant of the kernel.
 template <class C, class A, class B>
-  requires(DslOf<C, bool> || std::same_as<std::remove_cvref_t<C>, bool>) && dsl::OneKernelType<A, B>
+requires(DslOf<C, bool> || std::same_as<std::remove_cvref_t<C>, bool>) && dsl::OneKernelType<A, B>
 auto select(C&& c, A&& a, B&& b, dsl::Where w = dsl::Where::current()) {
   KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B>);
   using T = dsl::checked_t<dsl::common_t<A, B>>;
@@ -86,7 +87,7 @@ auto select(C&& c, A&& a, B&& b, dsl::Where w = dsl::Where::current()) {
   return Val<T>(dsl::ternary(ir::Opcode::Select, cond, x, y));
 }
 template <class C, dsl::Host A, dsl::Host B>
-  requires(DslOf<C, bool> || std::same_as<std::remove_cvref_t<C>, bool>)
+requires(DslOf<C, bool> || std::same_as<std::remove_cvref_t<C>, bool>)
 auto select(C&&, A, B) {
   static_assert(dsl::never<A, B>, "kiln: the sides of select are both host values; give the type: select<f32>(c, 1, 0).");
   using T = std::common_type_t<A, B>;

@@ -17,12 +17,13 @@ struct Index : dsl::Operand {
   template <dsl::Dsl A>
   Index(A&& a, Where w = Where::current()) : Operand(of(std::forward<A>(a), w)) {}
   template <class H>
-    requires std::is_arithmetic_v<H>
+  requires std::is_arithmetic_v<H>
   Index(H h, Where w = Where::current()) : Operand(host(h, w)) {}
   template <class X>
-    requires(!dsl::DslOrHost<X> && !dsl::NoValue<X> && !std::same_as<std::remove_cvref_t<X>, Index>)
+  requires(!dsl::DslOrHost<X> && !dsl::NoValue<X> && !std::same_as<std::remove_cvref_t<X>, Index>)
   Index(X&&) {
-    static_assert(dsl::never<X>, "kiln: an index must be an integer, of the kernel or of the host; write static_cast<u32>(x) for an enumerator.");
+    static_assert(dsl::never<X>,
+                  "kiln: an index must be an integer, of the kernel or of the host; write static_cast<u32>(x) for an enumerator.");
   }
 
  private:
@@ -69,15 +70,19 @@ class Subscripts {
   static_assert(Rank >= 1 && Rank <= ir::kMaxRank, "kiln: memory has rank 1 to 4.");
   using I = const Index&;
   using V = Use<T>;
-  using What = std::conditional_t<A == ir::Access::In, Val<T>, Elem<T, A>>;  // so that a subscript that is refused brings no second complaint
+  using What =
+      std::conditional_t<A == ir::Access::In, Val<T>, Elem<T, A>>;  // so that a subscript that is refused brings no second complaint
   auto at(const dsl::Element& e) const {
     if constexpr (A == ir::Access::In) return Val<T>(dsl::load(e, e.where));
     else return Elem<T, A>(e);
   }
   template <class... X>
-  auto here(const X&... index) const { return dsl::element(static_cast<const Self&>(*this).memory(), index...); }
+  auto here(const X&... index) const {
+    return dsl::element(static_cast<const Self&>(*this).memory(), index...);
+  }
 
  public:
+  // clang-format off
   auto operator[](I i) const requires(Rank == 1) { return at(here(i)); }
   auto operator[](I i, I j) const requires(Rank == 2) { return at(here(i, j)); }
   auto operator[](I i, I j, I k) const requires(Rank == 3) { return at(here(i, j, k)); }
@@ -86,25 +91,28 @@ class Subscripts {
   auto operator()(I i, I j) const requires(Rank == 2) { return at(here(i, j)); }
   auto operator()(I i, I j, I k) const requires(Rank == 3) { return at(here(i, j, k)); }
   auto operator()(I i, I j, I k, I l) const requires(Rank == 4) { return at(here(i, j, k, l)); }
+  // clang-format on
   template <class... X>
-    requires(sizeof...(X) != Rank)
+  requires(sizeof...(X) != Rank)
   What operator[](X&&...) const {
     static_assert(dsl::never<X...>, "kiln: a subscript has one coordinate per dimension: a[i] for rank 1, a[r, c] for rank 2.");
     return dsl::trapped<What>();
   }
   template <class... X>
-    requires(sizeof...(X) != Rank)
+  requires(sizeof...(X) != Rank)
   What operator()(X&&...) const {
     static_assert(dsl::never<X...>, "kiln: a subscript has one coordinate per dimension: a(i) for rank 1, a(r, c) for rank 2.");
     return dsl::trapped<What>();
   }
   KILN_NO_VALUE(WholeMemory, T)
 
+  // clang-format off
 #define KILN_ATOMIC(NAME, OPCODE, REQUIRES)                                                                                      \
   Val<T> NAME(I i, V v) const requires(Rank == 1) { return atomic<ir::Opcode::OPCODE, REQUIRES>(here(i), v); }                   \
   Val<T> NAME(I i, I j, V v) const requires(Rank == 2) { return atomic<ir::Opcode::OPCODE, REQUIRES>(here(i, j), v); }           \
   Val<T> NAME(I i, I j, I k, V v) const requires(Rank == 3) { return atomic<ir::Opcode::OPCODE, REQUIRES>(here(i, j, k), v); }   \
   Val<T> NAME(I i, I j, I k, I l, V v) const requires(Rank == 4) { return atomic<ir::Opcode::OPCODE, REQUIRES>(here(i, j, k, l), v); }
+  // clang-format on
   KILN_ATOMIC(atomic_add, AtomicAdd, Number<T>)
   KILN_ATOMIC(atomic_sub, AtomicSub, Integer<T>)
   KILN_ATOMIC(atomic_min, AtomicMin, Number<T>)
@@ -115,16 +123,20 @@ class Subscripts {
   KILN_ATOMIC(atomic_exchange, AtomicExchange, Number<T>)
 #undef KILN_ATOMIC
   // Stores `desired` where the element is `expected`. Gives the old value: the exchange happened when it is `expected`.
+  // clang-format off
   Val<T> atomic_cas(I i, V expected, V desired) const requires(Rank == 1) { return cas(here(i), expected, desired); }
   Val<T> atomic_cas(I i, I j, V expected, V desired) const requires(Rank == 2) { return cas(here(i, j), expected, desired); }
   Val<T> atomic_cas(I i, I j, I k, V expected, V desired) const requires(Rank == 3) { return cas(here(i, j, k), expected, desired); }
   Val<T> atomic_cas(I i, I j, I k, I l, V expected, V desired) const requires(Rank == 4) { return cas(here(i, j, k, l), expected, desired); }
+  // clang-format on
 
  private:
   template <ir::Opcode Code, bool TypeIsRight>
   Val<T> atomic(const dsl::Element& e, const dsl::Operand& v) const {
     static_assert(A == ir::Access::InOut, "kiln: an atomic reads and writes. Declare the parameter InOut<T>.");
-    static_assert(TypeIsRight, "kiln: this atomic does not exist for this element type; add, min, max and exchange take integers and floats, the others integers.");
+    static_assert(TypeIsRight,
+                  "kiln: this atomic does not exist for this element type; add, min, max and exchange take integers and floats, the others "
+                  "integers.");
     return Val<T>(dsl::atomic(Code, e, v));
   }
   Val<T> cas(const dsl::Element& e, const dsl::Operand& expected, const dsl::Operand& desired) const {
@@ -165,9 +177,12 @@ class View : public Subscripts<View<T, R, A, L>, T, R, A> {
 
 // Parameters. What an In is read from, an Out written to and an InOut both is checked by the compiler, the verifier and the launch.
 // An Out promises that the launch writes every element. Strided adds a run-time stride per dimension.
-template <class T, unsigned Rank = 1, Layout L = Layout::Dense> using In = View<T, Rank, ir::Access::In, L>;
-template <class T, unsigned Rank = 1, Layout L = Layout::Dense> using Out = View<T, Rank, ir::Access::Out, L>;
-template <class T, unsigned Rank = 1, Layout L = Layout::Dense> using InOut = View<T, Rank, ir::Access::InOut, L>;
+template <class T, unsigned Rank = 1, Layout L = Layout::Dense>
+using In = View<T, Rank, ir::Access::In, L>;
+template <class T, unsigned Rank = 1, Layout L = Layout::Dense>
+using Out = View<T, Rank, ir::Access::Out, L>;
+template <class T, unsigned Rank = 1, Layout L = Layout::Dense>
+using InOut = View<T, Rank, ir::Access::InOut, L>;
 
 // Memory of the block with extents that are host integers: one array per declaration, however often the line is recorded.
 // Pass it by reference.
@@ -184,15 +199,19 @@ class Shared : public Subscripts<Shared<T, R>, T, R, ir::Access::InOut> {
       if (std::cmp_less_equal(h, 0)) dsl::bad_extent(static_cast<std::int64_t>(h), w);
     }
     template <dsl::Dsl A>
-    Extent(A&&) { static_assert(dsl::never<A>, "kiln: the extents of Shared are host integers. For a size known at launch use DynamicShared<T>."); }
+    Extent(A&&) {
+      static_assert(dsl::never<A>, "kiln: the extents of Shared are host integers. For a size known at launch use DynamicShared<T>.");
+    }
     std::uint64_t value;
     Where where;
   };
+  // clang-format off
   explicit Shared(Extent n) requires(R == 1) : Shared({n.value}, n.where) {}
   Shared(Extent n0, Extent n1) requires(R == 2) : Shared({n0.value, n1.value}, n0.where) {}
   Shared(Extent n0, Extent n1, Extent n2) requires(R == 3) : Shared({n0.value, n1.value, n2.value}, n0.where) {}
   Shared(Extent n0, Extent n1, Extent n2, Extent n3) requires(R == 4) : Shared({n0.value, n1.value, n2.value, n3.value}, n0.where) {}
   Shared(const Shared&) = delete;  // kiln: pass Shared by reference; a copy would look like other memory
+  // clang-format on
 
   // Host integers.
   std::uint64_t extent(unsigned d) const { return extents_[d]; }

@@ -83,7 +83,8 @@ class Recorder {
   std::vector<Mark> marks;
   Mark mark() const;
 
-  // `a && b` (or ||). What only b computed is moved under a when it loads. `exact_left`: the left side was evaluated in this same expression.
+  // `a && b` (or ||). What only b computed is moved under a when it loads. `exact_left`: the left side was evaluated in this same
+  // expression.
   ir::ValueId logical(bool is_and, ir::ValueId a, bool exact_left, ir::ValueId b, const Where* where);
 
   // True while only heads and what they are made of were recorded.
@@ -103,10 +104,10 @@ class Recorder {
   std::optional<Error> failure_;
   bool exhausted_ = false;
   std::vector<Scope> scopes_;
-  std::vector<ir::RegionId> region_of_;                        // per operation: the region that sees its value
-  std::vector<Where> origin_of_;                               // per operation: where it was written; line 0: not known
-  std::vector<char> open_;                                     // per region
-  const char* last_file_ = nullptr;                            // cache of the builder's file table
+  std::vector<ir::RegionId> region_of_;  // per operation: the region that sees its value
+  std::vector<Where> origin_of_;         // per operation: where it was written; line 0: not known
+  std::vector<char> open_;               // per region
+  const char* last_file_ = nullptr;      // cache of the builder's file table
   std::uint32_t last_file_index_ = ir::kNone;
   Where last_, origin_;
   std::unordered_map<std::uint32_t, ir::OpId> logical_slots_;  // slot -> the `if` that sets it

@@ -26,8 +26,8 @@ struct ParamInfo {
 class KernelEntry {
  public:
   virtual ~KernelEntry() = default;
-  virtual const std::string& name() const = 0;   // "ns::saxpy"
-  virtual std::string place() const = 0;         // "file.cpp:12"
+  virtual const std::string& name() const = 0;  // "ns::saxpy"
+  virtual std::string place() const = 0;        // "file.cpp:12"
   virtual std::vector<ParamInfo> params() const = 0;
   virtual const std::vector<ConfigAxis>& axes() const = 0;  // empty: no config
   // Every accepted config of the space as "tile=8,unroll=2"; {""} for a kernel without one.
@@ -41,9 +41,10 @@ class Registry {
  public:
   static Registry& instance();
   void add(const KernelEntry* entry);
-  void remove(const KernelEntry* entry);  // when the library that holds it is unloaded
+  void remove(const KernelEntry* entry);            // when the library that holds it is unloaded
   std::vector<const KernelEntry*> kernels() const;  // sorted by name
-  // By qualified name, or by its last part when that is unique. Errors: unknown (with near names), ambiguous, two kernels of one name (both places).
+  // By qualified name, or by its last part when that is unique. Errors: unknown (with near names), ambiguous, two kernels of one name (both
+  // places).
   Result<const KernelEntry*> find(const std::string& name) const;
 
  private:

@@ -1,5 +1,5 @@
-// Configs and spaces of configs, as host data. A config is a plain struct of integers, floats and bools; a kernel with one is a family of variants, one per
-// value. KILN_CONFIG(Cfg, tile, unroll) names its members, or a space does:
+// Configs and spaces of configs, as host data. A config is a plain struct of integers, floats and bools; a kernel with one is a family of
+// variants, one per value. KILN_CONFIG(Cfg, tile, unroll) names its members, or a space does:
 //
 //   auto matmul_space() {
 //     return space<MatmulCfg>()
@@ -52,13 +52,15 @@ std::uint64_t member_bits(M value) {
 }
 
 template <class C, class M>
-Member member(std::string name, M C::*pointer) {
-  static_assert((std::is_arithmetic_v<M> || std::is_enum_v<M>) && sizeof(M) <= 8, "kiln: the members of a config are integers, floats, bools and enums.");
+Member member(std::string name, M C::* pointer) {
+  static_assert((std::is_arithmetic_v<M> || std::is_enum_v<M>) && sizeof(M) <= 8,
+                "kiln: the members of a config are integers, floats, bools and enums.");
   Member m;
   m.name = std::move(name);
   if constexpr (std::is_same_v<M, bool>) m.kind = Member::Kind::Bool;
   else if constexpr (std::is_floating_point_v<M>) m.kind = Member::Kind::Float;
-  else if constexpr (std::is_enum_v<M>) m.kind = std::is_signed_v<std::underlying_type_t<M>> ? Member::Kind::Signed : Member::Kind::Unsigned;
+  else if constexpr (std::is_enum_v<M>)
+    m.kind = std::is_signed_v<std::underlying_type_t<M>> ? Member::Kind::Signed : Member::Kind::Unsigned;
   else m.kind = std::is_signed_v<M> ? Member::Kind::Signed : Member::Kind::Unsigned;
   m.bytes = sizeof(M);
   m.get = [pointer](const void* c) { return member_bits(static_cast<const C*>(c)->*pointer); };
@@ -77,10 +79,10 @@ struct ConfigSpace {
   std::vector<std::vector<std::uint64_t>> values;  // per member, the default first; empty: any value
   ConfigBits defaults{};
   std::vector<Rule> rules;
-  std::string problem;                             // what is wrong with the space itself; empty: nothing
+  std::string problem;  // what is wrong with the space itself; empty: nothing
 
-  std::string text(const ConfigBits& config) const;                 // "tile=8,unroll=2"
-  Result<ConfigBits> parse(const std::string& text) const;          // what is not named takes its default; checked by refusal()
+  std::string text(const ConfigBits& config) const;                    // "tile=8,unroll=2"
+  Result<ConfigBits> parse(const std::string& text) const;             // what is not named takes its default; checked by refusal()
   std::optional<std::string> refusal(const ConfigBits& config) const;  // why the space refuses it, with the name of the rule
   std::vector<ConfigAxis> axes() const;
   // Every combination of the listed values; members without a list take their default. In order, the last member fastest.
@@ -91,7 +93,8 @@ struct ConfigSpace {
 
 // How many members an aggregate has.
 struct AnyMember {
-  template <class T> operator T() const;
+  template <class T>
+  operator T() const;
 };
 template <class C, class... A>
 constexpr std::size_t member_count() {
@@ -99,7 +102,8 @@ constexpr std::size_t member_count() {
   else return sizeof...(A);
 }
 
-template <class C> concept NamedConfig = requires(const C* c) { kiln_config_members(c); };
+template <class C>
+concept NamedConfig = requires(const C* c) { kiln_config_members(c); };
 
 template <class C>
 ConfigBits config_bits(const ConfigSpace& space, const C& config) {
@@ -116,7 +120,9 @@ C config_of(const ConfigSpace& space, const ConfigBits& bits) {
 
 std::string type_name(const char* pretty_function);  // "ns::T" out of __PRETTY_FUNCTION__ of a template with one type parameter
 template <class T>
-std::string name_of() { return type_name(__PRETTY_FUNCTION__); }
+std::string name_of() {
+  return type_name(__PRETTY_FUNCTION__);
+}
 
 }  // namespace dsl
 
@@ -140,7 +146,7 @@ class Space {
 
   // The values of a member. The first is the default, unless the struct's own default is among them.
   template <class M>
-  Space& axis(std::string name, M C::*pointer, std::vector<std::type_identity_t<M>> values) {
+  Space& axis(std::string name, M C::* pointer, std::vector<std::type_identity_t<M>> values) {
     dsl::Member member = dsl::member(name, pointer);
     std::size_t i = 0;
     while (i < space_->members.size() && space_->members[i].name != name) ++i;
@@ -158,7 +164,7 @@ class Space {
     return *this;
   }
   template <class M>
-  Space& axis(std::string name, M C::*pointer, std::initializer_list<std::type_identity_t<M>> values) {
+  Space& axis(std::string name, M C::* pointer, std::initializer_list<std::type_identity_t<M>> values) {
     return axis(std::move(name), pointer, std::vector<std::type_identity_t<M>>(values));
   }
 
@@ -209,19 +215,21 @@ class Space {
 };
 
 template <class C>
-Space<C> space() { return Space<C>(); }
+Space<C> space() {
+  return Space<C>();
+}
 
 }  // namespace kiln
 
 // Names the members of a config struct, in the namespace of the struct: KILN_CONFIG(MatmulCfg, tile, unroll).
-#define KILN_CONFIG(C, ...)                                                                              \
-  [[maybe_unused]] inline ::std::vector<::kiln::dsl::Member> kiln_config_members(const C*) {             \
-    using kiln_config_t = C;                                                                             \
-    return {KILN_FOR_EACH(KILN_CONFIG_MEMBER, __VA_ARGS__)};                                             \
+#define KILN_CONFIG(C, ...)                                                                  \
+  [[maybe_unused]] inline ::std::vector<::kiln::dsl::Member> kiln_config_members(const C*) { \
+    using kiln_config_t = C;                                                                 \
+    return {KILN_FOR_EACH(KILN_CONFIG_MEMBER, __VA_ARGS__)};                                 \
   }
 #define KILN_CONFIG_MEMBER(m) ::kiln::dsl::member(#m, &kiln_config_t::m),
 #define KILN_FOR_EACH(f, ...) __VA_OPT__(KILN_EXPAND(KILN_FOR_EACH_(f, __VA_ARGS__)))
-#define KILN_FOR_EACH_(f, a, ...) f(a) __VA_OPT__(KILN_FOR_EACH_AGAIN KILN_PARENS (f, __VA_ARGS__))
+#define KILN_FOR_EACH_(f, a, ...) f(a) __VA_OPT__(KILN_FOR_EACH_AGAIN KILN_PARENS(f, __VA_ARGS__))
 #define KILN_FOR_EACH_AGAIN() KILN_FOR_EACH_
 #define KILN_PARENS ()
 #define KILN_EXPAND(...) KILN_EXPAND3(KILN_EXPAND3(KILN_EXPAND3(__VA_ARGS__)))

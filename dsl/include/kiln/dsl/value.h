@@ -30,7 +30,8 @@ std::uint64_t literal(H h, const Where& where) {
   } else {
     static_assert(!std::same_as<H, bool>, "kiln: true and false are no numbers in a kernel; write 1 or 0, or cast<T>(condition).");
     static_assert(Floating<T> || !std::floating_point<H>,
-                  "kiln: a literal with a fraction cannot become an integer of the kernel; write an integer literal, or cast<f32>(x) on the other operand.");
+                  "kiln: a literal with a fraction cannot become an integer of the kernel; write an integer literal, or cast<f32>(x) on "
+                  "the other operand.");
     if constexpr (std::floating_point<H>) {
       return float_literal(ir_type<T>, static_cast<double>(h), where);
     } else if constexpr (std::is_signed_v<H>) {
@@ -53,7 +54,7 @@ struct Use : dsl::Operand {
   template <ir::Access A>
   Use(Elem<T, A>&& e, Where w = Where::current()) : Operand(std::move(e).read(w)) {}
   template <class H>
-    requires std::is_arithmetic_v<H>
+  requires std::is_arithmetic_v<H>
   Use(H h, Where w = Where::current()) : Operand{dsl::constant(ir_type<T>, dsl::literal<T>(h, w), w).id, w} {}
   template <ir::Access A>
   Use(Elem<T, A>& e) : Operand(trap(e)) {}
@@ -71,10 +72,10 @@ struct Use : dsl::Operand {
 // The operators of every kernel value, found by argument-dependent lookup only.
 template <Scalar T>
 class Ops {
-#define KILN_BINARY(OP, OPCODE, RESULT, REQUIRES, SENTENCE)                                     \
-  friend auto operator OP(Use<T> a, Use<T> b) {                                                 \
-    static_assert(REQUIRES, "kiln: " SENTENCE);                                                 \
-    return Val<RESULT>(dsl::binary(ir::Opcode::OPCODE, a, b));                                  \
+#define KILN_BINARY(OP, OPCODE, RESULT, REQUIRES, SENTENCE)    \
+  friend auto operator OP(Use<T> a, Use<T> b) {                \
+    static_assert(REQUIRES, "kiln: " SENTENCE);                \
+    return Val<RESULT>(dsl::binary(ir::Opcode::OPCODE, a, b)); \
   }
 #define KILN_NUMBERS "arithmetic and order need numbers, not bool; use && || ! ^ on bool, or cast<T>(x)."
 #define KILN_BITS "bit operations need integers or bool; bit_cast<u32>(x) gives the bits of a float."
@@ -114,23 +115,24 @@ class Ops {
 };
 
 // What a kernel value never does, each with the sentence that says what to write instead.
-#define KILN_VALUE_TRAPS                                                                                                              \
-  template <std::same_as<bool> B>                                                                                                     \
-  explicit operator B() const {                                                                                                       \
-    static_assert(dsl::never<B>,                                                                                                      \
+#define KILN_VALUE_TRAPS                                                                                                                \
+  template <std::same_as<bool> B>                                                                                                       \
+  explicit operator B() const {                                                                                                         \
+    static_assert(dsl::never<B>,                                                                                                        \
                   "kiln: a kernel value is not known while the kernel is recorded. Use If (c) { } and While (c) { } instead of if and " \
-                  "while, select(c, a, b) instead of c ? a : b.");                                                                    \
-    return false;                                                                                                                     \
-  }                                                                                                                                   \
-  template <class H>                                                                                                                  \
-    requires(std::is_arithmetic_v<H> && !std::same_as<H, bool>)                                                                       \
-  explicit operator H() const {                                                                                                       \
-    static_assert(dsl::never<H>, "kiln: a kernel value is not known while the kernel is recorded; cast<T>(x) converts within the kernel."); \
-    return H{};                                                                                                                       \
-  }                                                                                                                                   \
-  template <class U = T>                                                                                                              \
-  void operator&() const {                                                                                                            \
-    static_assert(dsl::never<U>, "kiln: a kernel value has no address; pass it by value, or a Var by reference.");                     \
+                  "while, select(c, a, b) instead of c ? a : b.");                                                                      \
+    return false;                                                                                                                       \
+  }                                                                                                                                     \
+  template <class H>                                                                                                                    \
+  requires(std::is_arithmetic_v<H> && !std::same_as<H, bool>)                                                                           \
+  explicit operator H() const {                                                                                                         \
+    static_assert(dsl::never<H>,                                                                                                        \
+                  "kiln: a kernel value is not known while the kernel is recorded; cast<T>(x) converts within the kernel.");            \
+    return H{};                                                                                                                         \
+  }                                                                                                                                     \
+  template <class U = T>                                                                                                                \
+  void operator&() const {                                                                                                              \
+    static_assert(dsl::never<U>, "kiln: a kernel value has no address; pass it by value, or a Var by reference.");                      \
   }
 
 // An immutable value of the kernel. Copying is free and makes no operation. There is no default value and no assignment.
@@ -142,7 +144,7 @@ class Val : public Ops<T> {
   using Where = dsl::Where;
 
   template <class H>
-    requires std::is_arithmetic_v<H>
+  requires std::is_arithmetic_v<H>
   Val(H h, Where w = Where::current()) : handle_(dsl::constant(ir_type<T>, dsl::literal<T>(h, w), w)) {}
   Val(const Var<T>& v, Where w = Where::current()) : Val(Use<T>(v, w)) {}
   template <ir::Access A>
@@ -150,7 +152,7 @@ class Val : public Ops<T> {
   template <ir::Access A>
   Val(Elem<T, A>& e) : Val(Use<T>(e)) {}
   template <class U>
-    requires(!std::same_as<T, U>)
+  requires(!std::same_as<T, U>)
   Val(const Val<U>&) {
     static_assert(dsl::never<U>, "kiln: the value has another kernel type. There is no implicit conversion: write cast<T>(x).");
   }
@@ -163,7 +165,7 @@ class Val : public Ops<T> {
   explicit Val(dsl::Handle handle) : handle_(handle) {}
 
   Val& operator=(const Val&)
-    requires(dsl::never<T>);
+  requires(dsl::never<T>);
 #define KILN_TRAP(OP)                                                                                                                     \
   template <class U>                                                                                                                      \
   void operator OP(const U&) & {                                                                                                          \
@@ -173,15 +175,20 @@ class Val : public Ops<T> {
   void operator OP(const U&) && {                                                                                                         \
     static_assert(dsl::never<U>, "kiln: this is a value, not a place: an In<T> is read-only. Declare the parameter InOut<T> or Out<T>."); \
   }
+  // clang-format off
   KILN_TRAP(=) KILN_TRAP(+=) KILN_TRAP(-=) KILN_TRAP(*=) KILN_TRAP(/=) KILN_TRAP(%=)
   KILN_TRAP(&=) KILN_TRAP(|=) KILN_TRAP(^=) KILN_TRAP(<<=) KILN_TRAP(>>=)
+  // clang-format on
 #undef KILN_TRAP
-#define KILN_TRAP(DECLARATION)                                                                                                          \
-  template <class U = T>                                                                                                                \
-  void DECLARATION {                                                                                                                    \
+#define KILN_TRAP(DECLARATION)                                                                                                         \
+  template <class U = T>                                                                                                               \
+  void DECLARATION {                                                                                                                   \
     static_assert(dsl::never<U>, "kiln: a Val<T> is an immutable value. Declare it Var<T> x = ... to count with it inside a kernel."); \
   }
-  KILN_TRAP(operator++()) KILN_TRAP(operator++(int)) KILN_TRAP(operator--()) KILN_TRAP(operator--(int))
+  KILN_TRAP(operator++())
+  KILN_TRAP(operator++(int))
+  KILN_TRAP(operator--())
+  KILN_TRAP(operator--(int))
 #undef KILN_TRAP
   KILN_VALUE_TRAPS
 
@@ -192,20 +199,21 @@ class Val : public Ops<T> {
 };
 
 // The binary assignments of Var and Elem, as KILN_EACH(operator, opcode, condition on T).
-#define KILN_EACH_ASSIGNMENT(KILN_EACH)            \
-  KILN_EACH(+=, Add, Number<T>)                    \
-  KILN_EACH(-=, Sub, Number<T>)                    \
-  KILN_EACH(*=, Mul, Number<T>)                    \
-  KILN_EACH(/=, Div, Number<T>)                    \
-  KILN_EACH(%=, Rem, Number<T>)                    \
-  KILN_EACH(&=, And, std::integral<T>)             \
-  KILN_EACH(|=, Or, std::integral<T>)              \
-  KILN_EACH(^=, Xor, std::integral<T>)             \
-  KILN_EACH(<<=, Shl, Integer<T>)                  \
+#define KILN_EACH_ASSIGNMENT(KILN_EACH) \
+  KILN_EACH(+=, Add, Number<T>)         \
+  KILN_EACH(-=, Sub, Number<T>)         \
+  KILN_EACH(*=, Mul, Number<T>)         \
+  KILN_EACH(/=, Div, Number<T>)         \
+  KILN_EACH(%=, Rem, Number<T>)         \
+  KILN_EACH(&=, And, std::integral<T>)  \
+  KILN_EACH(|=, Or, std::integral<T>)   \
+  KILN_EACH(^=, Xor, std::integral<T>)  \
+  KILN_EACH(<<=, Shl, Integer<T>)       \
   KILN_EACH(>>=, Shr, Integer<T>)
 #define KILN_MIXED_TYPES "kiln: the operands have different kernel types. There is no implicit conversion: write cast<T>(x) on one side."
-#define KILN_MIXED_ASSIGNMENT \
-  "kiln: the value has another kernel type than what it is assigned to. There is no implicit conversion: write cast<T>(x) on the right side."
+#define KILN_MIXED_ASSIGNMENT                                                                                                            \
+  "kiln: the value has another kernel type than what it is assigned to. There is no implicit conversion: write cast<T>(x) on the right " \
+  "side."
 
 // A mutable local of the kernel, zero unless initialised. Copying and moving make a new local with the value of the old, as in C++.
 template <Scalar T>
@@ -217,7 +225,7 @@ class Var : public Ops<T> {
 
   Var(Where w = Where::current()) : Var(Use<T>(T{}, w)) {}
   template <class H>
-    requires std::is_arithmetic_v<H>
+  requires std::is_arithmetic_v<H>
   Var(H h, Where w = Where::current()) : Var(Use<T>(h, w)) {}
   Var(const Val<T>& v, Where w = Where::current()) : Var(Use<T>(v, w)) {}
   template <ir::Access A>
@@ -225,7 +233,7 @@ class Var : public Ops<T> {
   template <ir::Access A>
   Var(Elem<T, A>& e) : Var(Use<T>(e)) {}
   template <class U>
-    requires(!std::same_as<T, U>)
+  requires(!std::same_as<T, U>)
   Var(const Val<U>&) {
     static_assert(dsl::never<U>, "kiln: the value has another kernel type. There is no implicit conversion: write cast<T>(x).");
   }
@@ -237,25 +245,25 @@ class Var : public Ops<T> {
     return *this;
   }
   Var& operator=(const Var&)  // Use<T> takes a Var too, and knows the line
-    requires(dsl::never<T>);
+  requires(dsl::never<T>);
   template <dsl::Dsl U>
-    requires(!DslOf<U, T>)
+  requires(!DslOf<U, T>)
   Var& operator=(U&&) {
     static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);
     return *this;
   }
-#define KILN_ASSIGN(OP, OPCODE, REQUIRES)                                                                             \
-  Var& operator OP(Use<T> u) {                                                                                        \
-    static_assert(REQUIRES, "kiln: " #OP " has no meaning for this type.");                                           \
-    const dsl::Operand old = dsl::get_slot(slot_, u.where);                                                           \
-    dsl::set_slot(slot_, {dsl::binary(ir::Opcode::OPCODE, old, u).id, u.where});                                      \
-    return *this;                                                                                                     \
-  }                                                                                                                   \
-  template <dsl::Dsl U>                                                                                               \
-    requires(!DslOf<U, T>)                                                                                            \
-  Var& operator OP(U&&) {                                                                                             \
-    static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);                                                                   \
-    return *this;                                                                                                     \
+#define KILN_ASSIGN(OP, OPCODE, REQUIRES)                                        \
+  Var& operator OP(Use<T> u) {                                                   \
+    static_assert(REQUIRES, "kiln: " #OP " has no meaning for this type.");      \
+    const dsl::Operand old = dsl::get_slot(slot_, u.where);                      \
+    dsl::set_slot(slot_, {dsl::binary(ir::Opcode::OPCODE, old, u).id, u.where}); \
+    return *this;                                                                \
+  }                                                                              \
+  template <dsl::Dsl U>                                                          \
+  requires(!DslOf<U, T>)                                                         \
+  Var& operator OP(U&&) {                                                        \
+    static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);                         \
+    return *this;                                                                \
   }
   KILN_EACH_ASSIGNMENT(KILN_ASSIGN)
 #undef KILN_ASSIGN
@@ -291,26 +299,27 @@ class Elem : public Ops<T> {
 
   void operator=(Use<T> v) && { dsl::store(element_, v); }
   void operator=(const Elem&) &&  // Use<T> takes an element too
-    requires(dsl::never<T>);
+  requires(dsl::never<T>);
   template <dsl::Dsl U>
-    requires(!DslOf<U, T>)
+  requires(!DslOf<U, T>)
   void operator=(U&&) && {
     static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);
   }
   template <class U>
   void operator=(U&&) & {
-    static_assert(dsl::never<U>, "kiln: `auto v = y[i]` names the element, not its value. Write Val<T> v = y[i] to read it, y[i] = v to write it.");
+    static_assert(dsl::never<U>,
+                  "kiln: `auto v = y[i]` names the element, not its value. Write Val<T> v = y[i] to read it, y[i] = v to write it.");
   }
-#define KILN_ASSIGN(OP, OPCODE, REQUIRES)                                                                             \
-  void operator OP(Use<T> v) && {                                                                                     \
-    static_assert(REQUIRES, "kiln: " #OP " has no meaning for this type.");                                           \
-    const dsl::Operand old = std::move(*this).read(v.where);                                                          \
-    dsl::store(element_, {dsl::binary(ir::Opcode::OPCODE, old, v).id, v.where});                                      \
-  }                                                                                                                   \
-  template <dsl::Dsl U>                                                                                               \
-    requires(!DslOf<U, T>)                                                                                            \
-  void operator OP(U&&) && {                                                                                          \
-    static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);                                                                   \
+#define KILN_ASSIGN(OP, OPCODE, REQUIRES)                                        \
+  void operator OP(Use<T> v) && {                                                \
+    static_assert(REQUIRES, "kiln: " #OP " has no meaning for this type.");      \
+    const dsl::Operand old = std::move(*this).read(v.where);                     \
+    dsl::store(element_, {dsl::binary(ir::Opcode::OPCODE, old, v).id, v.where}); \
+  }                                                                              \
+  template <dsl::Dsl U>                                                          \
+  requires(!DslOf<U, T>)                                                         \
+  void operator OP(U&&) && {                                                     \
+    static_assert(dsl::never<U>, KILN_MIXED_ASSIGNMENT);                         \
   }
   KILN_EACH_ASSIGNMENT(KILN_ASSIGN)
 #undef KILN_ASSIGN
@@ -331,66 +340,70 @@ class Elem : public Ops<T> {
 };
 
 // Two kernel operands of different types: one sentence instead of a list of candidates.
-#define KILN_MIXED(OP, RESULT)                                       \
-  template <dsl::Dsl A, dsl::Dsl B>                                  \
-    requires(!std::same_as<dsl::value_t<A>, dsl::value_t<B>>)        \
-  Val<RESULT> operator OP(A&&, B&&) {                                \
-    static_assert(dsl::never<A>, KILN_MIXED_TYPES);                  \
-    return dsl::trapped<Val<RESULT>>();                              \
+#define KILN_MIXED(OP, RESULT)                              \
+  template <dsl::Dsl A, dsl::Dsl B>                         \
+  requires(!std::same_as<dsl::value_t<A>, dsl::value_t<B>>) \
+  Val<RESULT> operator OP(A&&, B&&) {                       \
+    static_assert(dsl::never<A>, KILN_MIXED_TYPES);         \
+    return dsl::trapped<Val<RESULT>>();                     \
   }
 #define KILN_MIXED_VALUE(OP) KILN_MIXED(OP, dsl::value_t<A>)
+// clang-format off
 KILN_MIXED_VALUE(+) KILN_MIXED_VALUE(-) KILN_MIXED_VALUE(*) KILN_MIXED_VALUE(/) KILN_MIXED_VALUE(%)
 KILN_MIXED_VALUE(&) KILN_MIXED_VALUE(|) KILN_MIXED_VALUE(^) KILN_MIXED_VALUE(<<) KILN_MIXED_VALUE(>>)
 KILN_MIXED(<, bool) KILN_MIXED(<=, bool) KILN_MIXED(>, bool) KILN_MIXED(>=, bool) KILN_MIXED(==, bool) KILN_MIXED(!=, bool)
+// clang-format on
 #undef KILN_MIXED_VALUE
 #undef KILN_MIXED
 
 // An operand that is no value at all.
-#define KILN_NONE(OP, ...)                                                                                            \
-  template <class A, class B>                                                                                         \
-    requires((dsl::NoValue<A> && (dsl::DslOrHost<B> || dsl::NoValue<B>)) || (dsl::DslOrHost<A> && dsl::NoValue<B>)) \
-  Val<__VA_ARGS__> operator OP(A&&, B&&) {                                                                            \
-    dsl::explain_no_value<A, B>();                                                                                    \
-    return dsl::trapped<Val<__VA_ARGS__>>();                                                                          \
+#define KILN_NONE(OP, ...)                                                                                        \
+  template <class A, class B>                                                                                     \
+  requires((dsl::NoValue<A> && (dsl::DslOrHost<B> || dsl::NoValue<B>)) || (dsl::DslOrHost<A> && dsl::NoValue<B>)) \
+  Val<__VA_ARGS__> operator OP(A&&, B&&) {                                                                        \
+    dsl::explain_no_value<A, B>();                                                                                \
+    return dsl::trapped<Val<__VA_ARGS__>>();                                                                      \
   }
 #define KILN_NONE_VALUE(OP) KILN_NONE(OP, dsl::meant_t<A, B>)
+// clang-format off
 KILN_NONE_VALUE(+) KILN_NONE_VALUE(-) KILN_NONE_VALUE(*) KILN_NONE_VALUE(/) KILN_NONE_VALUE(%)
 KILN_NONE_VALUE(&) KILN_NONE_VALUE(|) KILN_NONE_VALUE(^) KILN_NONE_VALUE(<<) KILN_NONE_VALUE(>>)
 KILN_NONE(<, bool) KILN_NONE(<=, bool) KILN_NONE(>, bool) KILN_NONE(>=, bool) KILN_NONE(==, bool) KILN_NONE(!=, bool)
+// clang-format on
 #undef KILN_NONE_VALUE
 #undef KILN_NONE
 
 // && and || short-circuit (see Recorder::logical). Exact matches on one side: the built-in operators are candidates too, by the
 // conversion to bool that is there to explain itself.
 namespace dsl {
-Handle logical_named(bool is_and, Handle a, const Operand& b);          // left: a named Val
-Handle logical_temporary(bool is_and, Handle a, const Operand& b);      // left: the value of an expression
-Handle logical_slot(bool is_and, Handle slot, const Operand& b);        // left: a Var
+Handle logical_named(bool is_and, Handle a, const Operand& b);      // left: a named Val
+Handle logical_temporary(bool is_and, Handle a, const Operand& b);  // left: the value of an expression
+Handle logical_slot(bool is_and, Handle slot, const Operand& b);    // left: a Var
 Handle logical_element(bool is_and, const Element& a, const Operand& b);
 Handle logical_host(bool is_and, bool a, Handle b);
 Handle logical_host(bool is_and, const Operand& a, bool b);
 Where last_where();  // of the operation before, for operators that cannot know their line
 }  // namespace dsl
-#define KILN_LOGICAL(OP, IS_AND)                                                                                                    \
-  inline Val<bool> operator OP(Val<bool>&& a, Use<bool> b) { return Val<bool>(dsl::logical_temporary(IS_AND, a.handle(), b)); }    \
-  inline Val<bool> operator OP(const Val<bool>& a, Use<bool> b) { return Val<bool>(dsl::logical_named(IS_AND, a.handle(), b)); }   \
-  inline Val<bool> operator OP(const Var<bool>& a, Use<bool> b) { return Val<bool>(dsl::logical_slot(IS_AND, a.slot(), b)); }      \
-  template <ir::Access A>                                                                                                           \
-  Val<bool> operator OP(Elem<bool, A>&& a, Use<bool> b) {                                                                           \
-    static_assert(A != ir::Access::Out, "kiln: an Out<T> is only written. Declare the parameter InOut<T> to read it too.");          \
-    return Val<bool>(dsl::logical_element(IS_AND, a.element(), b));                                                                 \
-  }                                                                                                                                 \
-  inline Val<bool> operator OP(bool a, const Val<bool>& b) { return Val<bool>(dsl::logical_host(IS_AND, a, b.handle())); }         \
-  template <DslOf<bool> A>                                                                                                          \
-  Val<bool> operator OP(A&& a, std::same_as<bool> auto b) {                                                                         \
-    return Val<bool>(dsl::logical_host(IS_AND, Use<bool>(std::forward<A>(a), dsl::last_where()), b));                               \
-  }                                                                                                                                 \
-  template <dsl::DslOrHost A, dsl::DslOrHost B>                                                                                     \
-    requires((dsl::Dsl<A> || dsl::Dsl<B>) && !((DslOf<A, bool> || std::same_as<std::remove_cvref_t<A>, bool>) &&                   \
-                                               (DslOf<B, bool> || std::same_as<std::remove_cvref_t<B>, bool>)))                    \
-  Val<bool> operator OP(A&&, B&&) {                                                                                                 \
-    static_assert(dsl::never<A>, "kiln: " #OP " needs bool on both sides; write x != 0 to test a number.");                         \
-    return dsl::trapped<Val<bool>>();                                                                                               \
+#define KILN_LOGICAL(OP, IS_AND)                                                                                                 \
+  inline Val<bool> operator OP(Val<bool>&& a, Use<bool> b) { return Val<bool>(dsl::logical_temporary(IS_AND, a.handle(), b)); }  \
+  inline Val<bool> operator OP(const Val<bool>& a, Use<bool> b) { return Val<bool>(dsl::logical_named(IS_AND, a.handle(), b)); } \
+  inline Val<bool> operator OP(const Var<bool>& a, Use<bool> b) { return Val<bool>(dsl::logical_slot(IS_AND, a.slot(), b)); }    \
+  template <ir::Access A>                                                                                                        \
+  Val<bool> operator OP(Elem<bool, A>&& a, Use<bool> b) {                                                                        \
+    static_assert(A != ir::Access::Out, "kiln: an Out<T> is only written. Declare the parameter InOut<T> to read it too.");      \
+    return Val<bool>(dsl::logical_element(IS_AND, a.element(), b));                                                              \
+  }                                                                                                                              \
+  inline Val<bool> operator OP(bool a, const Val<bool>& b) { return Val<bool>(dsl::logical_host(IS_AND, a, b.handle())); }       \
+  template <DslOf<bool> A>                                                                                                       \
+  Val<bool> operator OP(A&& a, std::same_as<bool> auto b) {                                                                      \
+    return Val<bool>(dsl::logical_host(IS_AND, Use<bool>(std::forward<A>(a), dsl::last_where()), b));                            \
+  }                                                                                                                              \
+  template <dsl::DslOrHost A, dsl::DslOrHost B>                                                                                  \
+  requires((dsl::Dsl<A> || dsl::Dsl<B>) && !((DslOf<A, bool> || std::same_as<std::remove_cvref_t<A>, bool>) &&                   \
+                                             (DslOf<B, bool> || std::same_as<std::remove_cvref_t<B>, bool>)))                    \
+  Val<bool> operator OP(A&&, B&&) {                                                                                              \
+    static_assert(dsl::never<A>, "kiln: " #OP " needs bool on both sides; write x != 0 to test a number.");                      \
+    return dsl::trapped<Val<bool>>();                                                                                            \
   }
 // Exact for the same reason.
 template <dsl::Dsl A>

@@ -9,11 +9,11 @@ inline constexpr u32 size = 32;
 
 // The value of another lane: lane mod 32, own lane - distance, own lane + distance, own lane ^ mask. One's own value where that lane is not
 // active or, but for idx, does not exist.
-#define KILN_SHUFFLE(NAME, OPCODE)                                                                                          \
-  template <dsl::Dsl A>                                                                                                     \
-  auto NAME(A&& a, Use<u32> lane) {                                                                                         \
-    using T = dsl::value_t<A>;                                                                                              \
-    return Val<T>(dsl::binary(ir::Opcode::OPCODE, Use<T>(std::forward<A>(a), lane.where), lane));                           \
+#define KILN_SHUFFLE(NAME, OPCODE)                                                                \
+  template <dsl::Dsl A>                                                                           \
+  auto NAME(A&& a, Use<u32> lane) {                                                               \
+    using T = dsl::value_t<A>;                                                                    \
+    return Val<T>(dsl::binary(ir::Opcode::OPCODE, Use<T>(std::forward<A>(a), lane.where), lane)); \
   }
 KILN_SHUFFLE(shfl_idx, ShuffleIdx)
 KILN_SHUFFLE(shfl_up, ShuffleUp)
@@ -36,24 +36,24 @@ dsl::Handle combine(ir::Opcode code, ir::Combine how, const dsl::Operand& a);
 
 // Reductions give every active lane the combined value (the butterfly 16, 8, 4, 2, 1). inclusive_ scans give each lane the combination of
 // the active lanes up to its own, exclusive_ scans of those before it (the identity in the first).
-#define KILN_COMBINE(NAME, HOW, CONDITION, SENTENCE)                                                                                  \
-  template <dsl::Dsl A>                                                                                                               \
-  auto NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                                                            \
-    using T = dsl::value_t<A>;                                                                                                        \
-    static_assert(CONDITION, "kiln: warp::" #NAME " " SENTENCE);                                                                      \
-    return Val<T>(detail::combine(ir::Opcode::WarpReduce, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));                          \
-  }                                                                                                                                   \
-  template <dsl::Dsl A>                                                                                                               \
-  auto inclusive_##NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                                                \
-    using T = dsl::value_t<A>;                                                                                                        \
-    static_assert(CONDITION, "kiln: warp::inclusive_" #NAME " " SENTENCE);                                                            \
-    return Val<T>(detail::combine(ir::Opcode::WarpScan, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));                            \
-  }                                                                                                                                   \
-  template <dsl::Dsl A>                                                                                                               \
-  auto exclusive_##NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                                                \
-    using T = dsl::value_t<A>;                                                                                                        \
-    static_assert(CONDITION, "kiln: warp::exclusive_" #NAME " " SENTENCE);                                                            \
-    return Val<T>(detail::combine(ir::Opcode::WarpScanExclusive, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));                   \
+#define KILN_COMBINE(NAME, HOW, CONDITION, SENTENCE)                                                                \
+  template <dsl::Dsl A>                                                                                             \
+  auto NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                                          \
+    using T = dsl::value_t<A>;                                                                                      \
+    static_assert(CONDITION, "kiln: warp::" #NAME " " SENTENCE);                                                    \
+    return Val<T>(detail::combine(ir::Opcode::WarpReduce, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));        \
+  }                                                                                                                 \
+  template <dsl::Dsl A>                                                                                             \
+  auto inclusive_##NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                              \
+    using T = dsl::value_t<A>;                                                                                      \
+    static_assert(CONDITION, "kiln: warp::inclusive_" #NAME " " SENTENCE);                                          \
+    return Val<T>(detail::combine(ir::Opcode::WarpScan, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));          \
+  }                                                                                                                 \
+  template <dsl::Dsl A>                                                                                             \
+  auto exclusive_##NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                              \
+    using T = dsl::value_t<A>;                                                                                      \
+    static_assert(CONDITION, "kiln: warp::exclusive_" #NAME " " SENTENCE);                                          \
+    return Val<T>(detail::combine(ir::Opcode::WarpScanExclusive, ir::Combine::HOW, Use<T>(std::forward<A>(a), w))); \
   }
 #define KILN_NUMBERS "needs numbers, not bool."
 #define KILN_BITS "needs integers or bool."

@@ -19,13 +19,14 @@ std::vector<Visibility> analyze_visibility(const Kernel& kernel);
 std::vector<bool> atomic_mems(const Kernel& kernel);
 
 // --- uniformity ------------------------------------------------------------------------------------------------------
-// "Uniform at level L" means: all threads of one L that execute the operation together (same iteration of every enclosing loop) hold the same value.
+// "Uniform at level L" means: all threads of one L that execute the operation together (same iteration of every enclosing loop) hold the
+// same value.
 struct Uniformity {
-  std::vector<Level> value;    // per op id; Thread for operations without a result
-  std::vector<Level> slot;     // per slot
-  // Per region: the largest group whose not-yet-returned threads execute this region together or not at all. The body is Grid. A region under a
-  // condition uniform at level L gets max(parent, L); a loop's regions also count every break and continue of that loop that not all threads of the
-  // group take, wherever it stands in the loop. Returns do not count. A block barrier needs a region <= Block.
+  std::vector<Level> value;  // per op id; Thread for operations without a result
+  std::vector<Level> slot;   // per slot
+  // Per region: the largest group whose not-yet-returned threads execute this region together or not at all. The body is Grid. A region
+  // under a condition uniform at level L gets max(parent, L); a loop's regions also count every break and continue of that loop that not
+  // all threads of the group take, wherever it stands in the loop. Returns do not count. A block barrier needs a region <= Block.
   std::vector<Level> region;
 };
 Uniformity analyze_uniformity(const Kernel& kernel);
@@ -38,16 +39,16 @@ std::size_t decide_bounds(Kernel& kernel);
 
 // --- requirements -------------------------------------------------------------------------------------------------------
 struct Requirement {
-  unsigned min_sm = 75;   // 75, 80, 90 ...
-  std::string reason;     // "redux of atomic_add f64" ...: operation and place; empty when nothing special
+  unsigned min_sm = 75;  // 75, 80, 90 ...
+  std::string reason;    // "redux of atomic_add f64" ...: operation and place; empty when nothing special
 };
 Requirement analyze_requirements(const Kernel& kernel);
 
 // What a launch must check because the kernel uses 32-bit forms.
 struct IndexUse {
-  std::array<bool, 3> global_id32{};                              // per axis: grid * block must be <= 2^32
-  std::vector<std::array<bool, kMaxRank>> extent32;               // per mem and dimension: extent must be < 2^32
-  std::vector<bool> size32;                                        // per mem: element count must be < 2^32
+  std::array<bool, 3> global_id32{};                 // per axis: grid * block must be <= 2^32
+  std::vector<std::array<bool, kMaxRank>> extent32;  // per mem and dimension: extent must be < 2^32
+  std::vector<bool> size32;                          // per mem: element count must be < 2^32
 };
 IndexUse analyze_index_use(const Kernel& kernel);
 

@@ -24,7 +24,7 @@ class Builder {
   // Declarations.
   std::uint32_t file(std::string_view path);  // index of the path, added when new
   std::uint32_t buffer(std::string name, Type element, unsigned rank, Access access, bool strided = false);  // returns the mem index
-  std::uint32_t scalar(std::string name, Type type);                                                       // returns the parameter number
+  std::uint32_t scalar(std::string name, Type type);                                                         // returns the parameter number
   std::uint32_t shared(std::string name, Type element, std::vector<std::uint64_t> extents);
   std::uint32_t dynamic_shared(std::string name, Type element);
   std::uint32_t local(std::string name, Type element, std::vector<std::uint64_t> extents);
@@ -43,7 +43,7 @@ class Builder {
   ValueId size(std::uint32_t mem, Type type = Type::U32);
   ValueId query(Opcode code, unsigned axis = 0, Type type = Type::U32);  // thread_id, block_id, ..., lane_id, warp_id
   ValueId unary(Opcode code, ValueId a);
-  ValueId binary(Opcode code, ValueId a, ValueId b);   // compares give bool
+  ValueId binary(Opcode code, ValueId a, ValueId b);  // compares give bool
   ValueId fma(ValueId a, ValueId b, ValueId c);
   ValueId select(ValueId cond, ValueId a, ValueId b);
   ValueId cast(Type to, ValueId a);
@@ -67,12 +67,12 @@ class Builder {
   void warp_sync();
 
   // Control flow. Each returns the operation; its regions are made empty. Enter them with set_region.
-  OpId if_(ValueId cond);                                    // regions 0: then, 1: else
-  OpId for_(ValueId lo, ValueId hi, ValueId step);           // region 0: body; the returned id is the induction value
-  OpId while_();                                             // regions 0: condition, 1: body
-  OpId switch_(ValueId v, std::vector<std::uint64_t> cases); // regions: one per case, then the default
+  OpId if_(ValueId cond);                                     // regions 0: then, 1: else
+  OpId for_(ValueId lo, ValueId hi, ValueId step);            // region 0: body; the returned id is the induction value
+  OpId while_();                                              // regions 0: condition, 1: body
+  OpId switch_(ValueId v, std::vector<std::uint64_t> cases);  // regions: one per case, then the default
   void yield(ValueId cond);
-  void leave(Opcode code);                                   // Break, Continue, Return
+  void leave(Opcode code);  // Break, Continue, Return
   void require(ValueId cond, std::string text);
 
   // The general form, appended at the insertion point.

@@ -9,10 +9,10 @@
 namespace kiln::ir {
 
 // Result bits of a pure operation of form Unary, Binary, Ternary, Compare, Select or Convert. `operand_type` is the type of the
-// computed operands (for Select: of the second; for Convert: the source), `result_type` that of the result. Bit patterns as described at value_mask.
-// NaN results are canonical quiet NaNs (0x7fc00000, 0x7ff8000000000000), except that neg, abs, copysign, select and bit_cast move bits.
-// Nothing for operations without a definition here (math functions, float rem: expanded before; types without arithmetic).
-// Never traps; thread-safe; independent of the caller's rounding mode being other than nearest (precondition: nearest).
+// computed operands (for Select: of the second; for Convert: the source), `result_type` that of the result. Bit patterns as described at
+// value_mask. NaN results are canonical quiet NaNs (0x7fc00000, 0x7ff8000000000000), except that neg, abs, copysign, select and bit_cast
+// move bits. Nothing for operations without a definition here (math functions, float rem: expanded before; types without arithmetic). Never
+// traps; thread-safe; independent of the caller's rounding mode being other than nearest (precondition: nearest).
 std::optional<std::uint64_t> evaluate(Opcode code, Type result_type, Type operand_type, std::span<const std::uint64_t> operands);
 
 // Identity of a reduction as a bit pattern, see Combine.

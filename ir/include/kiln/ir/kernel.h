@@ -12,7 +12,7 @@
 
 namespace kiln::ir {
 
-using OpId = std::uint32_t;      // index into Kernel::ops; the result of an operation is named by the operation's id
+using OpId = std::uint32_t;  // index into Kernel::ops; the result of an operation is named by the operation's id
 using ValueId = OpId;
 using RegionId = std::uint32_t;  // index into Kernel::regions; region 0 is the body
 inline constexpr std::uint32_t kNone = 0xffffffffu;
@@ -34,12 +34,12 @@ enum class Bounds : std::uint8_t { Undecided, Checked, Proven };
 // Something that loads, stores and atomics can name. Row-major; the last dimension is contiguous unless strided.
 struct Mem {
   Space space = Space::Global;
-  std::string name{};                       // the parameter's or variable's name, for people
+  std::string name{};  // the parameter's or variable's name, for people
   Type element = Type::F32;
-  std::uint8_t rank = 1;                    // 1 ... kMaxRank
-  Access access = Access::InOut;            // Global only
-  bool strided = false;                     // Global only: a run-time stride per dimension, in elements
-  bool dynamic = false;                     // Shared only, rank 1, at most one per kernel: extent = dynamic shared bytes / element size
+  std::uint8_t rank = 1;          // 1 ... kMaxRank
+  Access access = Access::InOut;  // Global only
+  bool strided = false;           // Global only: a run-time stride per dimension, in elements
+  bool dynamic = false;           // Shared only, rank 1, at most one per kernel: extent = dynamic shared bytes / element size
   std::array<std::uint64_t, kMaxRank> extents{};  // Shared and Local, static
   Loc loc{};
 };
@@ -58,12 +58,12 @@ struct Slot {
 
 struct Op {
   Opcode code = Opcode::Const;
-  Type type = Type::Void;           // of the result
-  std::uint8_t attr = 0;            // axis, dimension or Combine
+  Type type = Type::Void;             // of the result
+  std::uint8_t attr = 0;              // axis, dimension or Combine
   Bounds bounds = Bounds::Undecided;  // accesses
-  std::uint32_t index = kNone;      // mem, slot or parameter number
-  std::uint32_t site = kNone;       // accesses with bounds == Checked: index into Prepared::sites
-  std::uint64_t imm = 0;            // Const: bit pattern; Require: index into Kernel::texts
+  std::uint32_t index = kNone;        // mem, slot or parameter number
+  std::uint32_t site = kNone;         // accesses with bounds == Checked: index into Prepared::sites
+  std::uint64_t imm = 0;              // Const: bit pattern; Require: index into Kernel::texts
   Loc loc{};
   std::vector<ValueId> operands{};
   std::vector<RegionId> regions{};
@@ -82,18 +82,18 @@ struct Options {
 };
 
 struct Kernel {
-  std::string name;                    // qualified, with the variant: "ns::matmul@tile=16"; any bytes, not empty
+  std::string name;  // qualified, with the variant: "ns::matmul@tile=16"; any bytes, not empty
   Loc loc;
   std::vector<std::string> files;
   std::vector<std::string> texts;
-  std::vector<Param> params;           // in signature order
+  std::vector<Param> params;  // in signature order
   std::vector<Mem> mems;
-  std::vector<Slot> slots;             // zero before their first set
-  std::vector<Op> ops;                 // may hold operations that no region names (dropped by compact())
+  std::vector<Slot> slots;  // zero before their first set
+  std::vector<Op> ops;      // may hold operations that no region names (dropped by compact())
   std::vector<Region> regions{1};
   Options options;
-  std::array<std::uint32_t, 3> block_size{0, 0, 0};  // exact; {0,0,0}: not declared
-  std::uint32_t max_threads = 0;                     // 0: not declared
+  std::array<std::uint32_t, 3> block_size{0, 0, 0};               // exact; {0,0,0}: not declared
+  std::uint32_t max_threads = 0;                                  // 0: not declared
   std::vector<std::pair<std::uint32_t, std::uint32_t>> in_place;  // parameter numbers that may alias
 
   const Op& op(OpId id) const { return ops[id]; }

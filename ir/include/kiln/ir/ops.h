@@ -34,7 +34,13 @@ enum class Form : std::uint8_t {
   WarpVote,     // bool -> bool or u32
   Shuffle,      // T, u32 -> T
   WarpCombine,  // T -> T, attr: Combine
-  If, For, While, Switch, Yield, Leave, Require
+  If,
+  For,
+  While,
+  Switch,
+  Yield,
+  Leave,
+  Require
 };
 
 enum class Effect : std::uint8_t { None, Read, Write, ReadWrite, Slot, Sync, Control, Host };
@@ -45,7 +51,8 @@ enum class UniformityRule : std::uint8_t { Operands, Grid, Block, Warp, Thread, 
 
 // How warp reductions and scans combine (attr of WarpReduce, WarpScan, WarpScanExclusive).
 // And/Or/Xor: bool and integers; the others: integers and floats.
-// Identities of an inactive lane: Add -0.0 / 0, Mul 1, Min and Max of floats NaN, of integers the type's extreme, And all ones, Or and Xor 0.
+// Identities of an inactive lane: Add -0.0 / 0, Mul 1, Min and Max of floats NaN, of integers the type's extreme, And all ones, Or and Xor
+// 0.
 enum class Combine : std::uint8_t { Add, Mul, Min, Max, And, Or, Xor };
 std::string_view name(Combine c);  // "add", "mul", ...
 std::optional<Combine> parse_combine(std::string_view text);
@@ -75,9 +82,7 @@ inline bool is_atomic(Opcode c) { return info(c).form == Form::Atomic || info(c)
 inline bool is_access(Opcode c) { return info(c).form == Form::Load || info(c).form == Form::Store || is_atomic(c); }
 inline bool is_math_function(Opcode c) { return c >= Opcode::Exp && c <= Opcode::Rsqrt; }
 // A barrier of the block, in any of its forms.
-inline bool is_block_barrier(Opcode c) {
-  return c == Opcode::Barrier || info(c).form == Form::BlockVote || c == Opcode::BlockUniform;
-}
+inline bool is_block_barrier(Opcode c) { return c == Opcode::Barrier || info(c).form == Form::BlockVote || c == Opcode::BlockUniform; }
 // An operation that communicates among the active lanes of a warp (warp_sync included).
 inline bool is_warp_op(Opcode c) {
   const Form f = info(c).form;

@@ -1,6 +1,6 @@
 // The public parameter layout of a compiled kernel, the same on every device: in signature order a buffer is a pointer and one u64
-// extent per dimension (then one u64 stride per dimension where strided), a scalar is itself; last, for checked programs, the pointer to the
-// fault record. On a GPU each field is one .param; on the host all fields lie in one block at these offsets.
+// extent per dimension (then one u64 stride per dimension where strided), a scalar is itself; last, for checked programs, the pointer to
+// the fault record. On a GPU each field is one .param; on the host all fields lie in one block at these offsets.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,13 +13,13 @@ struct ParamField {
   enum class Kind : std::uint8_t { Pointer, Extent, Stride, Scalar, Fault } kind;
   std::uint32_t param = kNone;  // parameter number; kNone for Fault
   std::uint8_t dimension = 0;
-  Type type = Type::U64;        // Scalar: its type; the others: U64
-  std::uint32_t offset = 0;     // bytes, naturally aligned
-  std::uint32_t size = 8;       // bytes
+  Type type = Type::U64;     // Scalar: its type; the others: U64
+  std::uint32_t offset = 0;  // bytes, naturally aligned
+  std::uint32_t size = 8;    // bytes
 };
 struct ParamLayout {
   std::vector<ParamField> fields;
-  std::uint32_t bytes = 0;      // of the block, a multiple of 8
+  std::uint32_t bytes = 0;  // of the block, a multiple of 8
 };
 ParamLayout param_layout(const Kernel& kernel, bool checked);
 
@@ -27,11 +27,11 @@ ParamLayout param_layout(const Kernel& kernel, bool checked);
 // The first faulting thread moves state 0 -> 1 atomically, fills the rest, then stores state 2; later ones leave it alone.
 struct FaultRecord {
   std::uint32_t state = 0;
-  std::uint32_t kind = 0;         // 1: out of bounds
-  std::uint32_t site = 0;         // index into the program's fault sites
-  std::uint32_t dimension = 0;    // which coordinate
-  std::uint64_t index = 0;        // the coordinate, sign-extended to 64 bits when its type is signed
-  std::uint64_t extent = 0;       // of that dimension
+  std::uint32_t kind = 0;       // 1: out of bounds
+  std::uint32_t site = 0;       // index into the program's fault sites
+  std::uint32_t dimension = 0;  // which coordinate
+  std::uint64_t index = 0;      // the coordinate, sign-extended to 64 bits when its type is signed
+  std::uint64_t extent = 0;     // of that dimension
   std::uint32_t thread[3] = {0, 0, 0};
   std::uint32_t block[3] = {0, 0, 0};
   std::uint32_t reserved[2] = {0, 0};
@@ -40,10 +40,10 @@ static_assert(sizeof(FaultRecord) == 64);
 
 // Static facts about a checked access, for the text of its error.
 struct FaultSite {
-  std::string memory;      // name of the buffer, shared or local memory
-  std::string operation;   // "load", "store", "atomic_add", ...
-  std::string place;       // "file.cpp:12"
-  std::string declared;    // of shared and local memory: where it is declared; may be empty
+  std::string memory;                // name of the buffer, shared or local memory
+  std::string operation;             // "load", "store", "atomic_add", ...
+  std::string place;                 // "file.cpp:12"
+  std::string declared;              // of shared and local memory: where it is declared; may be empty
   bool signed_index[kMaxRank] = {};  // how to print FaultRecord::index, per dimension
 };
 

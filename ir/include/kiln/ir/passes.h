@@ -1,5 +1,5 @@
-// Transformations. Each keeps the kernel valid and keeps its bits (DESIGN 5). Each is idempotent. The order is prepare()'s: contraction looks at
-// the IR as recorded, so a kernel that was folded since must not be contracted, and so not be prepared, again.
+// Transformations. Each keeps the kernel valid and keeps its bits (DESIGN 5). Each is idempotent. The order is prepare()'s: contraction
+// looks at the IR as recorded, so a kernel that was folded since must not be contracted, and so not be prepared, again.
 #pragma once
 #include "kiln/ir/analysis.h"
 #include "kiln/ir/diagnostic.h"
@@ -8,11 +8,11 @@
 
 namespace kiln::ir {
 
-void contract(Kernel& kernel);              // a*b+c -> fma by the rule of DESIGN 5, when options.contraction; first of all
-void fold_and_simplify(Kernel& kernel);     // constants, identities that keep bits, known conditions, empty regions
-void eliminate_common(Kernel& kernel);      // pure operations, scoped by region
-void eliminate_dead(Kernel& kernel);        // unused pure operations, unused loads that cannot be out of range, slots never read
-void expand_math(Kernel& kernel);           // math functions and float rem into plain operations, from ir/math/
+void contract(Kernel& kernel);           // a*b+c -> fma by the rule of DESIGN 5, when options.contraction; first of all
+void fold_and_simplify(Kernel& kernel);  // constants, identities that keep bits, known conditions, empty regions
+void eliminate_common(Kernel& kernel);   // pure operations, scoped by region
+void eliminate_dead(Kernel& kernel);     // unused pure operations, unused loads that cannot be out of range, slots never read
+void expand_math(Kernel& kernel);        // math functions and float rem into plain operations, from ir/math/
 
 // Where each shared memory lies in the block's static shared memory.
 struct SharedLayout {
@@ -24,9 +24,9 @@ SharedLayout layout_shared(const Kernel& kernel);  // each array aligned to 16
 
 // A kernel ready for any backend, the interpreter included: everything device-independent has happened, once.
 struct Prepared {
-  Kernel kernel;                       // verified, compacted, math expanded, bounds decided
-  std::vector<Visibility> io;          // per buffer parameter
-  std::vector<FaultSite> sites;        // of the accesses that stayed Checked
+  Kernel kernel;                 // verified, compacted, math expanded, bounds decided
+  std::vector<Visibility> io;    // per buffer parameter
+  std::vector<FaultSite> sites;  // of the accesses that stayed Checked
   SharedLayout shared;
   Requirement requirement;
   IndexUse index_use;
@@ -34,8 +34,8 @@ struct Prepared {
 struct PrepareOptions {
   enum class Mode : std::uint8_t { AsKernel, Checked, Unchecked } mode = Mode::AsKernel;
 };
-// Runs verify, the passes in the order of DESIGN 6, verify again. Throws IrError with all findings (also: a write to a declared In that is proven,
-// a visibility that contradicts the declaration). Thread-safe.
+// Runs verify, the passes in the order of DESIGN 6, verify again. Throws IrError with all findings (also: a write to a declared In that is
+// proven, a visibility that contradicts the declaration). Thread-safe.
 Prepared prepare(const Kernel& recorded, const PrepareOptions& options = {});
 
 }  // namespace kiln::ir

@@ -27,9 +27,7 @@ constexpr unsigned byte_size(Type t) { return t == Type::Bool ? 1 : bit_width(t)
 
 // A mask of the low bit_width(t) bits. Values travel as u64 "bit patterns": the value's bits in the
 // low end, every higher bit zero (also for negative signed values).
-constexpr std::uint64_t value_mask(Type t) {
-  return bit_width(t) >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bit_width(t)) - 1;
-}
+constexpr std::uint64_t value_mask(Type t) { return bit_width(t) >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bit_width(t)) - 1; }
 constexpr std::int64_t sign_extend(Type t, std::uint64_t bits) {
   const unsigned shift = 64 - bit_width(t);
   return shift == 0 ? static_cast<std::int64_t>(bits) : static_cast<std::int64_t>(bits << shift) >> shift;

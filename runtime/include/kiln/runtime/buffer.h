@@ -27,19 +27,24 @@ class Buffer {
   Buffer& operator=(const Buffer&) = default;
 
   // On the default client. Throws kiln::Exception. O(bytes).
-  explicit Buffer(const std::vector<T>& host) requires(R == 1) : Buffer(from_host(Client::default_client(), host).value()) {}
+  explicit Buffer(const std::vector<T>& host)
+  requires(R == 1)
+      : Buffer(from_host(Client::default_client(), host).value()) {}
   Buffer(const std::vector<T>& host, Extents extents) : Buffer(from_host(Client::default_client(), host, extents).value()) {}
 
-  static Result<Buffer> from_host(const Client& client, const std::vector<T>& host) requires(R == 1) {
+  static Result<Buffer> from_host(const Client& client, const std::vector<T>& host)
+  requires(R == 1) {
     return from_host(client, host, Extents{host.size()});
   }
   // The number of elements must be the product of the extents (rule BufferSize). Further errors of all that make a buffer: a negative
   // extent (ExtentOutOfRange), BufferTooBig, OutOfMemory. An extent of 0 makes an empty buffer without memory.
   static Result<Buffer> from_host(const Client& client, const std::vector<T>& host, Extents extents);
   template <std::integral... I>
-  requires(sizeof...(I) == R) static Result<Buffer> zeroed(const Client& client, I... extents);
+  requires(sizeof...(I) == R)
+  static Result<Buffer> zeroed(const Client& client, I... extents);
   template <std::integral... I>
-  requires(sizeof...(I) == R) static Result<Buffer> uninitialised(const Client& client, I... extents);
+  requires(sizeof...(I) == R)
+  static Result<Buffer> uninitialised(const Client& client, I... extents);
 
   std::uint64_t size() const { return elements_; }
   std::uint64_t extent(unsigned d) const { return extents_[d]; }
@@ -133,7 +138,8 @@ Result<std::vector<T>> read_elements(const Stream& stream, const Binding& from, 
 }  // namespace rt
 
 template <class T, unsigned R>
-requires IsElement<T> Result<Buffer<T, R>> Buffer<T, R>::allocated(const Client& client, Extents extents) {
+requires IsElement<T>
+Result<Buffer<T, R>> Buffer<T, R>::allocated(const Client& client, Extents extents) {
   const auto elements = rt::buffer_elements(extents.data(), R, sizeof(T));
   if (!elements.has_value()) return elements.error();
   auto memory = rt::allocate(client, *elements * sizeof(T));
@@ -142,7 +148,8 @@ requires IsElement<T> Result<Buffer<T, R>> Buffer<T, R>::allocated(const Client&
 }
 
 template <class T, unsigned R>
-requires IsElement<T> Result<Buffer<T, R>> Buffer<T, R>::from_host(const Client& client, const std::vector<T>& host, Extents extents) {
+requires IsElement<T>
+Result<Buffer<T, R>> Buffer<T, R>::from_host(const Client& client, const std::vector<T>& host, Extents extents) {
   const auto elements = rt::buffer_elements(extents.data(), R, sizeof(T));
   if (!elements.has_value()) return elements.error();
   if (auto ok = rt::buffer_size_matches(*elements, host.size()); !ok.has_value()) return ok.error();
@@ -155,7 +162,8 @@ requires IsElement<T> Result<Buffer<T, R>> Buffer<T, R>::from_host(const Client&
 template <class T, unsigned R>
 requires IsElement<T>
 template <std::integral... I>
-requires(sizeof...(I) == R) Result<Buffer<T, R>> Buffer<T, R>::zeroed(const Client& client, I... extents) {
+requires(sizeof...(I) == R)
+Result<Buffer<T, R>> Buffer<T, R>::zeroed(const Client& client, I... extents) {
   auto buffer = uninitialised(client, extents...);
   if (!buffer.has_value()) return buffer;
   if (auto ok = rt::fill_zero(client.default_stream(), buffer->binding()); !ok.has_value()) return ok.error();
@@ -165,18 +173,22 @@ requires(sizeof...(I) == R) Result<Buffer<T, R>> Buffer<T, R>::zeroed(const Clie
 template <class T, unsigned R>
 requires IsElement<T>
 template <std::integral... I>
-requires(sizeof...(I) == R) Result<Buffer<T, R>> Buffer<T, R>::uninitialised(const Client& client, I... extents) {
+requires(sizeof...(I) == R)
+Result<Buffer<T, R>> Buffer<T, R>::uninitialised(const Client& client, I... extents) {
   const auto all = rt::to_extents(extents...);
   if (!all.has_value()) return all.error();
   return allocated(client, *all);
 }
 
 template <class T, unsigned R>
-requires IsElement<T> Result<std::vector<T>> Buffer<T, R>::read(const Stream& stream)
-const { return rt::read_elements<T>(stream, binding(), elements_); }
+requires IsElement<T>
+Result<std::vector<T>> Buffer<T, R>::read(const Stream& stream) const {
+  return rt::read_elements<T>(stream, binding(), elements_);
+}
 
 template <class T, unsigned R>
-requires IsElement<T> Result<void> Buffer<T, R>::write(const Stream& stream, const std::vector<T>& host) {
+requires IsElement<T>
+Result<void> Buffer<T, R>::write(const Stream& stream, const std::vector<T>& host) {
   if (auto ok = rt::buffer_size_matches(elements_, host.size()); !ok.has_value()) return ok;
   return rt::write_elements<T>(stream, binding(), host);
 }
@@ -191,8 +203,8 @@ Buffer<T, sizeof...(I)> Buffer<T, R>::view(I... extents) const {
 }
 
 template <class T, unsigned R>
-requires IsElement<T> Buffer<T, 1> Buffer<T, R>::slice(std::uint64_t first, std::uint64_t count)
-const {
+requires IsElement<T>
+Buffer<T, 1> Buffer<T, R>::slice(std::uint64_t first, std::uint64_t count) const {
   static_assert(R == 1, "slice() is for buffers of rank 1; view(n) gives one");
   rt::require_slice(elements_, first, count);
   return Buffer<T, 1>(client_, count == 0 ? Memory() : memory_, count == 0 ? 0 : offset_ + first * sizeof(T), count, {count});

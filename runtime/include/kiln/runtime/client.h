@@ -20,12 +20,12 @@ class Server;  // server.h: the device behind a client
 
 // What a device can do.
 struct DeviceProperties {
-  std::string name, kind;                 // "AMD EPYC ...", "cpu" or "cuda"
-  std::string arch;                       // "x86-64-v4", "sm_90"
+  std::string name, kind;  // "AMD EPYC ...", "cpu" or "cuda"
+  std::string arch;        // "x86-64-v4", "sm_90"
   Dim3 max_grid{0x7fffffffu, 65535u, 65535u}, max_block{1024u, 1024u, 64u};
   std::uint32_t max_threads_per_block = 1024, max_static_shared = 48 * 1024, max_dynamic_shared = 227 * 1024, warp_size = 32;
-  std::uint32_t workers = 1;              // threads or multiprocessors
-  std::uint32_t compute_capability = 0;   // cuda: 90 for 9.0
+  std::uint32_t workers = 1;             // threads or multiprocessors
+  std::uint32_t compute_capability = 0;  // cuda: 90 for 9.0
   std::uint64_t memory_bytes = 0;
   bool clusters = false, cooperative = true;  // launches with LaunchConfig::cluster, LaunchConfig::cooperative
 };
@@ -36,7 +36,8 @@ class Client {
  public:
   // "cpu", "cuda", "cuda:1". Errors: unknown name (with the list), no such device, no usable driver (with the reason).
   static Result<Client> open(const std::string& device);
-  // KILN_DEVICE, else the first usable GPU, else the CPU. Throws kiln::Exception when KILN_DEVICE names nothing usable. Same client each time.
+  // KILN_DEVICE, else the first usable GPU, else the CPU. Throws kiln::Exception when KILN_DEVICE names nothing usable. Same client each
+  // time.
   static Client default_client();
 
   // Precondition: not null.
@@ -74,24 +75,26 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-struct Allocation;  // of the runtime: storage, generation, claims
+struct Allocation;                           // of the runtime: storage, generation, claims
 using Memory = std::shared_ptr<Allocation>;  // dropping the last one frees it in stream order
 
 // A range of one allocation, as copies and launches name it.
 struct Binding {
-  Memory memory;   // null for an empty buffer
-  ByteRange range; // within the allocation
+  Memory memory;    // null for an empty buffer
+  ByteRange range;  // within the allocation
 };
 
 namespace rt {
-// Untyped operations under Buffer<T, R>. `bytes` may be 0 (no memory is made). The calling thread's default stream orders them where no stream is given.
-Result<Memory> allocate(const Client& client, std::uint64_t bytes);                     // contents undefined
-Result<void> write(const Stream& stream, const Binding& to, const void* from);            // host -> device; `from` may be reused on return
+// Untyped operations under Buffer<T, R>. `bytes` may be 0 (no memory is made). The calling thread's default stream orders them where no
+// stream is given.
+Result<Memory> allocate(const Client& client, std::uint64_t bytes);             // contents undefined
+Result<void> write(const Stream& stream, const Binding& to, const void* from);  // host -> device; `from` may be reused on return
 Result<void> fill_zero(const Stream& stream, const Binding& to);
-Result<void> copy(const Stream& stream, const Binding& to, const Binding& from);          // device -> device, equal sizes, not overlapping
-Result<void> read(const Stream& stream, const Binding& from, void* to);                   // confirms, refuses claimed bytes (Unwritten inside Several), copies
-Result<void> check(const Client& client, std::span<const Binding> ranges);                // claims only, no waiting
-Result<void> sync(const Client& client, std::span<const Binding> ranges);                 // waits, confirms, then check
+Result<void> copy(const Stream& stream, const Binding& to, const Binding& from);  // device -> device, equal sizes, not overlapping
+Result<void> read(const Stream& stream, const Binding& from,
+                  void* to);  // confirms, refuses claimed bytes (Unwritten inside Several), copies
+Result<void> check(const Client& client, std::span<const Binding> ranges);  // claims only, no waiting
+Result<void> sync(const Client& client, std::span<const Binding> ranges);   // waits, confirms, then check
 // The bytes count as never written, because of `why`: for an operation that failed before the runtime was asked for it.
 void claim(const Binding& binding, const Error& why) noexcept;
 Error no_host_memory() noexcept;  // what an operation says that could not get memory for its own bookkeeping
@@ -100,12 +103,12 @@ Error no_host_memory() noexcept;  // what an operation says that could not get m
 // One argument of a launch, in signature order.
 struct LaunchArg {
   bool is_buffer = false;
-  Binding binding;                                  // buffers
+  Binding binding;                                    // buffers
   std::array<std::uint64_t, ir::kMaxRank> extents{};  // buffers
   std::array<std::uint64_t, ir::kMaxRank> strides{};  // strided buffers, in elements
-  ir::Type type = ir::Type::Void;                   // element type of a buffer, type of a scalar
-  std::uint8_t rank = 0;                            // buffers
-  std::uint64_t bits = 0;                           // scalars: bit pattern
+  ir::Type type = ir::Type::Void;                     // element type of a buffer, type of a scalar
+  std::uint8_t rank = 0;                              // buffers
+  std::uint64_t bits = 0;                             // scalars: bit pattern
 };
 
 struct LaunchRequest {
@@ -116,8 +119,8 @@ struct LaunchRequest {
   const Error* unfit = nullptr;  // what the caller found wrong with the arguments: the launch is refused with it
 };
 
-// Enqueues. Returns what is known at enqueue; ignoring it loses nothing, since a failure stays on the bytes it concerns. No allocation after the
-// first launch of a program.
+// Enqueues. Returns what is known at enqueue; ignoring it loses nothing, since a failure stays on the bytes it concerns. No allocation
+// after the first launch of a program.
 Result<void> launch(const Stream& stream, const LaunchRequest& request);
 
 }  // namespace kiln

@@ -1,8 +1,8 @@
 // What the runtime asks of a code generator. The one header that codegen/ includes from here. A code generator is a shared library
 // opened by name; it turns a prepared kernel into bytes and returns nothing live.
 #pragma once
-#include <cstdint>
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -17,26 +17,27 @@ enum class TargetKind : std::uint8_t { Ptx, Host };
 // Everything that decides the bytes, next to the IR. The cache key is made of all of it (one serialiser: runtime/src/program_key.cpp).
 struct CompileOptions {
   TargetKind target = TargetKind::Host;
-  std::string arch;                  // Ptx: "sm_80"; Host: "x86-64-v3", "x86-64-v4", "x86-64-v2", "x86-64"
-  std::uint32_t ptx_version = 0;     // Ptx: 0 = the lowest that has what the kernel uses; else e.g. 78, an upper bound
+  std::string arch;                             // Ptx: "sm_80"; Host: "x86-64-v3", "x86-64-v4", "x86-64-v2", "x86-64"
+  std::uint32_t ptx_version = 0;                // Ptx: 0 = the lowest that has what the kernel uses; else e.g. 78, an upper bound
   std::array<std::uint32_t, 3> block{0, 0, 0};  // Host: always the exact block shape. Ptx: {0,0,0} unless the kernel declares one
-  bool block_multiple_of_32 = false; // Ptx
-  bool aligned16 = false;            // every buffer pointer is 16-byte aligned
-  bool line_info = true;             // Ptx: .loc lines
+  bool block_multiple_of_32 = false;            // Ptx
+  bool aligned16 = false;                       // every buffer pointer is 16-byte aligned
+  bool line_info = true;                        // Ptx: .loc lines
 };
 
 // A compiled kernel. `code` is PTX text or an ELF relocatable object that imports at most memcpy, memmove and memset.
 struct CompiledCode {
   std::string code;
-  std::string symbol;                     // the entry
-  std::uint32_t ptx_version = 0;          // Ptx: what .version says, e.g. 63
+  std::string symbol;             // the entry
+  std::uint32_t ptx_version = 0;  // Ptx: what .version says, e.g. 63
   std::uint64_t static_shared_bytes = 0;
-  std::uint64_t context_bytes = 0;        // Host: extra scratch of one block (values carried over barriers), after shared memory
+  std::uint64_t context_bytes = 0;  // Host: extra scratch of one block (values carried over barriers), after shared memory
 };
 
 // Signature of a Host entry. Runs blocks [first, last) in ascending linear order (x fastest) on the calling thread.
 //   params   one block laid out by ir::param_layout(kernel, kernel.options.checked)
-//   scratch  64-byte aligned: static shared bytes rounded up to 16, then dynamic shared bytes rounded up to 64, then context_bytes; contents arbitrary
+//   scratch  64-byte aligned: static shared bytes rounded up to 16, then dynamic shared bytes rounded up to 64, then context_bytes;
+//   contents arbitrary
 struct HostGrid {
   std::uint32_t grid[3];
   std::uint32_t dynamic_shared_bytes;
@@ -55,7 +56,8 @@ class CompileError : public std::runtime_error {
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // Thread-safe. Throws CompileError: unknown arch (with the list), arch below the kernel's requirement (with the operation and line), a symbol too long, ...
+  // Thread-safe. Throws CompileError: unknown arch (with the list), arch below the kernel's requirement (with the operation and line), a
+  // symbol too long, ...
   virtual CompiledCode compile(const ir::Prepared& kernel, const CompileOptions& options) = 0;
   // The LLVM IR text that the same compile would hand to the backend, after our pipeline.
   virtual std::string llvm_ir(const ir::Prepared& kernel, const CompileOptions& options) = 0;
@@ -78,8 +80,8 @@ using CodegenCreateFn = Compiler* (*)();                 // "kiln_codegen_create
 // This side's identity.
 const CodegenIdentity& expected_codegen_identity();
 
-// The process's code generator, opened on first use: KILN_CODEGEN if set, else libkiln_codegen.so beside the file that contains the runtime,
-// else by the loader's search. Thread-safe; a failure is remembered and says every path tried. Never throws.
+// The process's code generator, opened on first use: KILN_CODEGEN if set, else libkiln_codegen.so beside the file that contains the
+// runtime, else by the loader's search. Thread-safe; a failure is remembered and says every path tried. Never throws.
 struct CodegenHandle {
   Compiler* compiler = nullptr;  // null: see error
   std::string error, path;

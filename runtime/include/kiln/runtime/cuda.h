@@ -44,7 +44,8 @@ class Param {
   }
   // A number or a struct by value, with the host's layout.
   template <class T>
-  requires(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>) static Param value(const T& v) {
+  requires(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>)
+  static Param value(const T& v) {
     Param p;
     p.bytes_.resize(sizeof(T));
     std::memcpy(p.bytes_.data(), &v, sizeof(T));

@@ -14,21 +14,37 @@ namespace kiln {
 // What kind of thing went wrong. Groups follow the truth tables of is_refusal, is_device_poisoned and may_succeed_after_reclaim.
 enum class ErrorCode : std::uint8_t {
   // the caller's request is wrong; nothing was touched
-  Validation,            // bad launch configuration, failed require, aliasing arguments, foreign buffer, wrong argument
-  ForeignHandle,         // a buffer or stream of another device
+  Validation,     // bad launch configuration, failed require, aliasing arguments, foreign buffer, wrong argument
+  ForeignHandle,  // a buffer or stream of another device
   // launch
-  CompileUnsupported, CompileGeneric, CompileValidation, CompilePanicked, CompileDevicePoisoned,
-  LaunchOutOfMemory, TooManyResources, LaunchDevicePoisoned, LaunchUnknown,
+  CompileUnsupported,
+  CompileGeneric,
+  CompileValidation,
+  CompilePanicked,
+  CompileDevicePoisoned,
+  LaunchOutOfMemory,
+  TooManyResources,
+  LaunchDevicePoisoned,
+  LaunchUnknown,
   // memory and copies
-  BufferTooBig, OutOfMemory, PageUpdateForbidden, PageSizesExhausted, UnsupportedStrides, NotFound, StorageNotFound,
-  StorageMappingFailed, IoDevicePoisoned, IoUnknown, UnsupportedIo,
+  BufferTooBig,
+  OutOfMemory,
+  PageUpdateForbidden,
+  PageSizesExhausted,
+  UnsupportedStrides,
+  NotFound,
+  StorageNotFound,
+  StorageMappingFailed,
+  IoDevicePoisoned,
+  IoUnknown,
+  UnsupportedIo,
   // of the failure store
-  TornDown,              // a scope was left before it settled
-  Unwritten,             // a read of claimed bytes; causes()[0] is the root
-  Skipped,               // a launch that did not run because an input was claimed
-  Several,               // causes() holds them all
+  TornDown,   // a scope was left before it settled
+  Unwritten,  // a read of claimed bytes; causes()[0] is the root
+  Skipped,    // a launch that did not run because an input was claimed
+  Several,    // causes() holds them all
   // of the device
-  Bounds,                // an access out of range, found by a checked kernel
+  Bounds,  // an access out of range, found by a checked kernel
   DevicePoisoned,
   Generic
 };
@@ -53,10 +69,10 @@ class Error {
   enum class Numbers : std::uint8_t { Beyond, NotEqual, AsTold };
   struct Data {
     ErrorCode code = ErrorCode::Generic;
-    std::string rule;      // name of the violated rule, may be empty
-    std::string message;   // what happened, without the causes
-    std::string kernel;    // may be empty
-    std::string place;     // "file.cpp:12", may be empty
+    std::string rule;     // name of the violated rule, may be empty
+    std::string message;  // what happened, without the causes
+    std::string kernel;   // may be empty
+    std::string place;    // "file.cpp:12", may be empty
     std::optional<std::uint64_t> requested, limit;
     Numbers numbers = Numbers::Beyond;
     std::optional<BoundsFault> bounds;
@@ -66,7 +82,19 @@ class Error {
     std::vector<Error> causes;
   };
   explicit Error(Data data) : data_(std::make_shared<const Data>(std::move(data))) {}
-  Error(ErrorCode code, std::string message) : Error(Data{.code = code, .rule = {}, .message = std::move(message), .kernel = {}, .place = {}, .requested = {}, .limit = {}, .bounds = {}, .failure = 0, .claimed_buffers = 0, .chain = {}, .causes = {}}) {}
+  Error(ErrorCode code, std::string message)
+      : Error(Data{.code = code,
+                   .rule = {},
+                   .message = std::move(message),
+                   .kernel = {},
+                   .place = {},
+                   .requested = {},
+                   .limit = {},
+                   .bounds = {},
+                   .failure = 0,
+                   .claimed_buffers = 0,
+                   .chain = {},
+                   .causes = {}}) {}
 
   ErrorCode code() const { return data_->code; }
   const Data& data() const { return *data_; }
@@ -107,12 +135,23 @@ class Result : public std::expected<T, Error> {
   Result(Base&& b) : Base(std::move(b)) {}
   Result(Error e) : Base(std::unexpected<Error>(std::move(e))) {}
 
-  decltype(auto) value() & { check(); return Base::operator*(); }
-  decltype(auto) value() const& { check(); return Base::operator*(); }
-  T value() && { check(); return std::move(Base::operator*()); }
+  decltype(auto) value() & {
+    check();
+    return Base::operator*();
+  }
+  decltype(auto) value() const& {
+    check();
+    return Base::operator*();
+  }
+  T value() && {
+    check();
+    return std::move(Base::operator*());
+  }
 
  private:
-  void check() const { if (!this->has_value()) throw Exception(this->error()); }
+  void check() const {
+    if (!this->has_value()) throw Exception(this->error());
+  }
 };
 template <>
 class Result<void> : public std::expected<void, Error> {
@@ -121,7 +160,9 @@ class Result<void> : public std::expected<void, Error> {
   using Base::Base;
   Result(Base&& b) : Base(std::move(b)) {}
   Result(Error e) : Base(std::unexpected<Error>(std::move(e))) {}
-  void value() const { if (!this->has_value()) throw Exception(this->error()); }
+  void value() const {
+    if (!this->has_value()) throw Exception(this->error());
+  }
 };
 
 }  // namespace kiln

@@ -13,7 +13,8 @@ struct Extent32 {
   std::uint32_t value = 1;
   constexpr Extent32() = default;
   template <std::integral I>
-  requires(!std::same_as<I, bool>) constexpr Extent32(I v) : value(static_cast<std::uint32_t>(v)) {
+  requires(!std::same_as<I, bool>)
+  constexpr Extent32(I v) : value(static_cast<std::uint32_t>(v)) {
     if (!std::in_range<std::uint32_t>(v)) refuse(v < 0, static_cast<std::uint64_t>(v));
   }
   [[noreturn]] static void refuse(bool negative, std::uint64_t v);
