@@ -2,15 +2,15 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 namespace kiln::codegen {
 namespace {
-
-constexpr std::size_t kStackBytes = std::size_t{64} << 20;  // address space; committed only as far as used
 
 struct Worker {
   std::mutex mutex;
@@ -23,8 +23,15 @@ struct Pool {
   std::mutex mutex;
   std::vector<Worker*> idle;
 };
+std::atomic<Pool*> current{nullptr};
+// The parent's threads are not in a child, and its lock may be held for ever there.
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { current.store(nullptr, std::memory_order_relaxed); });
+
 Pool& pool() {
-  static Pool* const p = new Pool;
+  Pool* p = current.load(std::memory_order_acquire);
+  if (p != nullptr) return *p;
+  auto made = std::make_unique<Pool>();
+  if (current.compare_exchange_strong(p, made.get(), std::memory_order_acq_rel)) return *made.release();
   return *p;
 }
 
@@ -42,38 +49,37 @@ void* work(void* argument) {
   }
 }
 
-Worker* make_worker() {
-  auto* worker = new Worker;
+int make_worker(Worker*& made) {
+  auto worker = std::make_unique<Worker>();
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_attr_setstacksize(&attributes, kBigStackBytes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
-  const int failed = pthread_create(&thread, &attributes, &work, worker);
+  const int failed = pthread_create(&thread, &attributes, &work, worker.get());
   pthread_attr_destroy(&attributes);
-  if (failed == 0) return worker;
-  delete worker;
-  return nullptr;
+  if (failed == 0) made = worker.release();
+  return failed;
 }
 
-Worker* take_worker() {
+int take_worker(Worker*& taken) {
   Pool& p = pool();
   {
     const std::lock_guard lock(p.mutex);
     if (!p.idle.empty()) {
-      Worker* worker = p.idle.back();
+      taken = p.idle.back();
       p.idle.pop_back();
-      return worker;
+      return 0;
     }
   }
-  return make_worker();
+  return make_worker(taken);
 }
 
 }  // namespace
 
-void on_big_stack(const std::function<void()>& f) {
-  Worker* const worker = take_worker();
-  if (worker == nullptr) return f();
+int on_big_stack(const std::function<void()>& f) {
+  Worker* worker = nullptr;
+  if (const int failed = take_worker(worker); failed != 0) return failed;
   {
     std::unique_lock lock(worker->mutex);
     worker->job = &f;
@@ -82,6 +88,7 @@ void on_big_stack(const std::function<void()>& f) {
   }
   const std::lock_guard lock(pool().mutex);
   pool().idle.push_back(worker);
+  return 0;
 }
 
 }  // namespace kiln::codegen

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -103,11 +104,16 @@ void guarded_here(const std::string& kernel, const std::function<void(llvm::LLVM
 // On a stack of its own: LLVM recurses with the nesting of loops, and a caller's stack may be small.
 void guarded(const std::string& kernel, const std::function<void(llvm::LLVMContext&)>& work) {
   std::exception_ptr thrown;
-  on_big_stack([&] {
+  const int no_thread = on_big_stack([&] {
     try {
       guarded_here(kernel, work);
     } catch (...) { thrown = std::current_exception(); }
   });
+  if (no_thread != 0) {
+    throw CompileResourceError("kernel '" + kernel + "': no thread with a stack of " + std::to_string(kBigStackBytes >> 20) +
+                               " MiB could be started to compile on (" + std::strerror(no_thread) +
+                               "); the limit of threads (ulimit -u) or of address space (ulimit -v) is too low");
+  }
   if (thrown) std::rethrow_exception(thrown);
 }
 

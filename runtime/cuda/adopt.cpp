@@ -43,14 +43,18 @@ Result<Memory> adopt_memory(const Client& client, std::uint64_t address, std::ui
 }
 
 Result<Stream> adopt_stream(const Client& client, void* stream) {
-  const auto queue = local(client).device().adopt_stream(stream);
+  const auto device = local(client).reachable_device();
+  if (!device.has_value()) return device.error();
+  const auto queue = (*device)->adopt_stream(stream);
   if (!queue.has_value()) return queue.error();
   return Stream(client, rt::kAdoptedStream | *queue);
 }
 
 Result<void> release_stream(const Stream& adopted) {
   if ((adopted.id() & rt::kAdoptedStream) == 0) return wrong("NotAdopted", "the stream was not adopted");
-  return local(adopted.client()).device().release_stream(rt::queue_of(adopted.id()));
+  const auto device = local(adopted.client()).reachable_device();
+  if (!device.has_value()) return device.error();
+  return (*device)->release_stream(rt::queue_of(adopted.id()));
 }
 
 // --- modules ---------------------------------------------------------------------------------------------------------------
@@ -63,18 +67,25 @@ struct LoadedModule::State {
   State(Client c, std::shared_ptr<rt::DeviceModule> m) : client(std::move(c)), module(std::move(m)) {}
   // The driver does not take a module away from under its launches.
   ~State() {
-    used.for_each([&](rt::Event e) { local(client).device().wait(e); });
+    if (const auto device = local(client).reachable_device(); device.has_value()) {
+      used.for_each([&](rt::Event e) { (*device)->wait(e); });
+    } else {
+      new auto(std::move(entries));  // a forked child's driver cannot unload them
+      new auto(std::move(module));
+    }
   }
 
   const Client client;
-  const std::shared_ptr<rt::DeviceModule> module;
+  std::shared_ptr<rt::DeviceModule> module;
   std::mutex mutex;
   std::map<std::string, std::unique_ptr<Entry>, std::less<>> entries;  // guarded, as is what follows
   rt::After used;
 };
 
 Result<LoadedModule> LoadedModule::from_memory(const Client& client, const std::string& image, const std::string& name) {
-  auto module = local(client).device().load_module(image, name);
+  const auto device = local(client).reachable_device();
+  if (!device.has_value()) return device.error();
+  auto module = (*device)->load_module(image, name);
   if (!module.has_value()) return module.error();
   return LoadedModule(std::make_shared<State>(client, std::move(*module)));
 }
@@ -106,12 +117,14 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
     data.message = "the stream belongs to " + stream.client().properties().name + ", the module to " + state_->client.properties().name;
     return refused(Error(std::move(data)));
   }
+  const auto device = local(state_->client).reachable_device();
+  if (!device.has_value()) return device.error();
   const State::Entry* found = nullptr;
   {
     const std::lock_guard lock(state_->mutex);
     auto at = state_->entries.find(entry);
     if (at == state_->entries.end()) {
-      auto looked_up = local(state_->client).device().entry(state_->module, entry);
+      auto looked_up = (*device)->entry(state_->module, entry);
       if (!looked_up.has_value()) return refused(looked_up.error());
       at = state_->entries
                .emplace(entry,

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "src/allocation.h"
+
 namespace kiln::rt {
 namespace {
 
@@ -43,6 +45,22 @@ Result<void> buffer_size_matches(std::uint64_t elements, std::uint64_t given) {
   return refused(ErrorCode::Validation, "BufferSize",
                  "the buffer holds " + std::to_string(elements) + " elements, and " + std::to_string(given) + " were given", given,
                  elements, Error::Numbers::NotEqual);
+}
+
+Result<void> buffer_fits(const Client& client, const Memory& memory, std::uint64_t first, std::uint64_t bytes,
+                         std::uint64_t element_bytes) {
+  if (bytes == 0) return {};
+  if (first > ~std::uint64_t{0} - bytes) {
+    return refused(ErrorCode::BufferTooBig, "BufferTooBig",
+                   "a buffer of " + std::to_string(bytes) + " bytes from byte " + std::to_string(first) + " on ends beyond all numbers");
+  }
+  if (auto ok = client.server().usable({memory, {first, first + bytes}}, "the buffer"); !ok.has_value()) return ok;
+  if ((reinterpret_cast<std::uintptr_t>(memory->storage->data) + first) % element_bytes != 0) {
+    return refused(ErrorCode::Validation, "ElementAlignment",
+                   "elements of " + std::to_string(element_bytes) + " bytes lie at addresses that are multiples of that, and byte " +
+                       std::to_string(first) + " of the memory does not");
+  }
+  return {};
 }
 
 void require_view(std::uint64_t elements, std::uint64_t wanted) {

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <new>
 #include <string>
 
 #include "cpu/cpu_device.h"
@@ -57,14 +56,6 @@ Result<std::shared_ptr<Server>> first_cuda_server() {
   return server;
 }
 
-// A lack of host memory is an error as any other.
-template <class F>
-auto or_no_memory(F&& operation) -> decltype(operation()) {
-  try {
-    return operation();
-  } catch (const std::bad_alloc&) { return rt::no_host_memory(); }
-}
-
 bool is_number(const std::string& text) {
   return !text.empty() && text.size() <= 4 && text.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -107,13 +98,9 @@ Client Client::default_client() {
 const DeviceProperties& Client::properties() const { return server_->properties(); }
 Stream Client::stream() const { return Stream(*this, rt::new_stream_id()); }
 Stream Client::default_stream() const { return Stream(*this, rt::thread_stream_id()); }
-Result<void> Client::sync() const {
-  return or_no_memory([&] { return server_->sync_all(); });
-}
+Result<void> Client::sync() const { return server_->sync_all(); }
 
-Result<void> Stream::sync() const {
-  return or_no_memory([&] { return client_.server().sync_stream(id_); });
-}
+Result<void> Stream::sync() const { return client_.server().sync_stream(id_); }
 
 Result<void> launch(const Stream& stream, const LaunchRequest& request) { return stream.client().server().launch(stream.id(), request); }
 
@@ -129,9 +116,7 @@ std::uint64_t thread_stream_id() {
   return id;
 }
 
-Result<Memory> allocate(const Client& client, std::uint64_t bytes) {
-  return or_no_memory([&] { return client.server().allocate(bytes); });
-}
+Result<Memory> allocate(const Client& client, std::uint64_t bytes) { return client.server().allocate(bytes); }
 Result<void> write(const Stream& stream, const Binding& to, const void* from) {
   return stream.client().server().write(stream.id(), to, from);
 }
@@ -139,15 +124,9 @@ Result<void> fill_zero(const Stream& stream, const Binding& to) { return stream.
 Result<void> copy(const Stream& stream, const Binding& to, const Binding& from) {
   return stream.client().server().copy(stream.id(), to, from);
 }
-Result<void> read(const Stream& stream, const Binding& from, void* to) {
-  return or_no_memory([&] { return stream.client().server().read(stream.id(), from, to); });
-}
-Result<void> check(const Client& client, std::span<const Binding> ranges) {
-  return or_no_memory([&] { return client.server().check(ranges); });
-}
-Result<void> sync(const Client& client, std::span<const Binding> ranges) {
-  return or_no_memory([&] { return client.server().sync(ranges); });
-}
+Result<void> read(const Stream& stream, const Binding& from, void* to) { return stream.client().server().read(stream.id(), from, to); }
+Result<void> check(const Client& client, std::span<const Binding> ranges) { return client.server().check(ranges); }
+Result<void> sync(const Client& client, std::span<const Binding> ranges) { return client.server().sync(ranges); }
 void claim(const Binding& binding, const Error& why) noexcept {
   if (binding.memory != nullptr && !binding.range.empty()) binding.memory->server->claim(binding, why);
 }

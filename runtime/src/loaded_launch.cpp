@@ -50,7 +50,7 @@ Error LocalServer::refused_loaded(std::span<const Use> uses, Error error) {
   return error;
 }
 
-Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner) {
+Result<Memory> LocalServer::adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner) {
   if (bytes == 0) return Memory();
   if (auto ok = device_->check_foreign(address, bytes); !ok.has_value()) return ok.error();
   const std::lock_guard lock(adopted_mutex_);

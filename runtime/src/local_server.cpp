@@ -46,12 +46,16 @@ LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
       slots_(device_->fault_records()) {}
 
 LocalServer::~LocalServer() {
+  if (forked()) {
+    (void)device_.release();  // of the parent's
+    return;
+  }
   for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));  // before the programs go
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------------
 
-Result<Memory> LocalServer::allocate(std::uint64_t bytes) {
+Result<Memory> LocalServer::allocate_now(std::uint64_t bytes) {
   if (bytes == 0) return Memory();
   auto storage = device_->allocate(bytes);
   if (!storage.has_value()) return storage.error();
@@ -61,43 +65,14 @@ Result<Memory> LocalServer::allocate(std::uint64_t bytes) {
 }
 
 void LocalServer::free(Allocation& allocation) noexcept {
+  if (forked()) {
+    (void)allocation.storage.release();
+    return;
+  }
   After after;
   order_write(allocation, after);  // nobody else can name it any more
   log_.freed(allocation.id);
   device_->retire(std::move(allocation.storage), after);
-}
-
-bool LocalServer::usable(const Binding& binding) const {
-  if (binding.range.begin > binding.range.end) return false;
-  if (binding.memory == nullptr) return binding.range.empty();
-  return binding.memory->server.get() == this && (binding.range.empty() || binding.range.end <= binding.memory->storage->bytes);
-}
-
-Result<void> LocalServer::usable(const Binding& binding, std::string_view name) const {
-  if (usable(binding)) return {};
-  const std::string what(name);
-  if (binding.range.begin > binding.range.end) {
-    return invalid("BindingRange", what + " begins at byte " + std::to_string(binding.range.begin) + " and ends before it, at byte " +
-                                       std::to_string(binding.range.end));
-  }
-  if (binding.memory == nullptr) {
-    if (binding.range.empty()) return {};
-    return invalid("BindingRange", what + " names bytes of no memory");
-  }
-  if (binding.memory->server.get() != this) {
-    Error::Data data;
-    data.code = ErrorCode::ForeignHandle;
-    data.rule = "ForeignHandle";
-    data.message = what + " belongs to another device (" + binding.memory->server->properties().name + ", " +
-                   binding.memory->server->properties().kind + "), not to " + properties().name + " (" + properties().kind +
-                   "); copy it through the host";
-    return Error(std::move(data));
-  }
-  if (!binding.range.empty() && binding.range.end > binding.memory->storage->bytes) {
-    return invalid("BindingRange", what + " ends at byte " + std::to_string(binding.range.end) + " of a memory of " +
-                                       std::to_string(binding.memory->storage->bytes) + " bytes");
-  }
-  return {};
 }
 
 // Enqueues a copy, fill or upload under its scope.
@@ -134,7 +109,7 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
 }
 
 Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, const void* from) {
-  if (auto ok = usable(to, "the target of the write"); !ok.has_value()) return ok;
+  if (auto ok = usable(to, "the target of the write"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
   if (empty(to)) return {};
   if (!device_->host_addressable()) return write_staged(stream, to, static_cast<const std::byte*>(from));
   const std::uint64_t bytes = size(to);
@@ -190,7 +165,7 @@ Result<void> LocalServer::upload(std::uint64_t stream, const Binding& to, const 
 }
 
 Result<void> LocalServer::fill_zero_now(std::uint64_t stream, const Binding& to) {
-  if (auto ok = usable(to, "the target of the fill"); !ok.has_value()) return ok;
+  if (auto ok = usable(to, "the target of the fill"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
   if (empty(to)) return {};
   HeldTask task(*device_);
   task->kind = Task::Kind::Zero;
@@ -200,15 +175,15 @@ Result<void> LocalServer::fill_zero_now(std::uint64_t stream, const Binding& to)
 }
 
 Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, const Binding& from) {
-  if (auto ok = usable(to, "the target of the copy"); !ok.has_value()) return ok;
-  if (auto ok = usable(from, "the source of the copy"); !ok.has_value()) return ok;
+  if (auto ok = usable(to, "the target of the copy"); !ok.has_value()) return refused_transfer(to, &from, ok.error());
+  if (auto ok = usable(from, "the source of the copy"); !ok.has_value()) return refused_transfer(to, &from, ok.error());
   if (size(to) != size(from)) {
-    return invalid("CopySize", "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes");
+    return refused_transfer(
+        to, &from, invalid("CopySize", "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes"));
   }
   if (empty(to)) return {};
-  if (to.memory == from.memory && to.range.begin < from.range.end && from.range.begin < to.range.end) {
-    return invalid("CopyOverlap", "source and target of the copy overlap");
-  }
+  if (to.memory == from.memory && to.range.begin < from.range.end && from.range.begin < to.range.end)
+    return refused_transfer(to, &from, invalid("CopyOverlap", "source and target of the copy overlap"));
   HeldTask task(*device_);
   task->kind = Task::Kind::Copy;
   task->to = address(to);
@@ -217,7 +192,7 @@ Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, cons
   return transfer(stream, task, LogKind::Copy, to, &from);
 }
 
-Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* to) {
+Result<void> LocalServer::read_now(std::uint64_t stream, const Binding& from, void* to) {
   if (auto ok = usable(from, "what is read"); !ok.has_value()) return ok;
   if (empty(from)) return {};
   const std::uint64_t step = device_->host_addressable() ? size(from) : device_->max_staging();
@@ -273,7 +248,7 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
   }
 }
 
-Result<void> LocalServer::check(std::span<const Binding> ranges) {
+Result<void> LocalServer::check_now(std::span<const Binding> ranges) {
   std::vector<MemoryRange> all;
   for (const Binding& binding : ranges) {
     if (auto ok = usable(binding, "what is checked"); !ok.has_value()) return ok;
@@ -282,8 +257,7 @@ Result<void> LocalServer::check(std::span<const Binding> ranges) {
   return store_.ensure_written(all);
 }
 
-Result<void> LocalServer::sync(std::span<const Binding> ranges) {
-  if (ranges.empty()) return sync_all();
+Result<void> LocalServer::sync_now(std::span<const Binding> ranges) {
   After after;
   for (const Binding& binding : ranges) {
     if (auto ok = usable(binding, "what is waited for"); !ok.has_value()) return ok;
@@ -294,16 +268,16 @@ Result<void> LocalServer::sync(std::span<const Binding> ranges) {
   after.for_each([&](Event e) { device_->wait(e); });
   confirm();
   if (auto ok = device_state(); !ok.has_value()) return ok;
-  return check(ranges);
+  return check_now(ranges);
 }
 
-Result<void> LocalServer::sync_stream(std::uint64_t stream) {
+Result<void> LocalServer::sync_stream_now(std::uint64_t stream) {
   device_->wait(device_->last(queue_of(stream)));
   confirm();
   return device_state();
 }
 
-Result<void> LocalServer::sync_all() {
+Result<void> LocalServer::sync_all_now() {
   for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));
   confirm();
   return device_state();
@@ -349,7 +323,7 @@ Result<void> LocalServer::validate_arguments_of(const LaunchPlan& plan, const La
   for (std::size_t i = 0; i < request.args.size(); ++i) {
     if (!request.args[i].is_buffer) continue;
     const Binding& binding = request.args[i].binding;
-    if (usable(binding)) continue;
+    if (is_usable(binding)) continue;
     Error::Data data = usable(binding, argument(plan.facts, i)).error().data();
     data.kernel = plan.facts.kernel;
     data.place = plan.facts.place;
@@ -415,6 +389,18 @@ void LocalServer::refuse(std::span<const RefusedUse> uses, const Error& error) {
     ExecuteScope::failed_writing(store_, here, error);
   }
   for (const Binding& binding : elsewhere) binding.memory->server->claim(binding, error);
+}
+
+Error LocalServer::refused_transfer(const Binding& to, const Binding* from, Error error) {
+  std::vector<RefusedUse> uses;
+  for (const Binding* binding : {&to, from}) {
+    if (binding == nullptr || binding->memory == nullptr) continue;
+    ByteRange range = binding->range;
+    range.end = std::min(range.end, binding->memory->storage->bytes);
+    uses.push_back({&binding->memory, range, binding == &to, nullptr});
+  }
+  refuse(uses, error);
+  return error;
 }
 
 Error LocalServer::refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error) {

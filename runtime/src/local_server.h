@@ -12,6 +12,7 @@
 #include "src/failure/launch_log.h"
 #include "src/failure/scope.h"
 #include "src/fault_slots.h"
+#include "src/process.h"
 #include "src/programs.h"
 #include "src/server.h"
 
@@ -54,22 +55,34 @@ class LocalServer final : public Server {
   Result<Event> launch_loaded(std::uint64_t stream, const LoadedLaunch& launch);
   Error refused_loaded(std::span<const Use> uses, Error error);  // as refused_launch, for such a program
   Result<Memory> adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner);
-  Device& device() { return *device_; }
+  Result<Device*> reachable_device();                           // the error of a forked process
+  bool forked() const { return process_ != process_number(); }  // the device is another process's, its locks may be held for ever
 
   // For tests.
   FailureStore& failures() { return store_; }
   Programs& programs() { return programs_; }
   FaultSlots& fault_slots() { return slots_; }
   std::size_t unconfirmed() const { return log_.size(); }
+  Device& device() { return *device_; }
 
  private:
-  bool usable(const Binding& binding) const;                                 // bytes of a memory of this device, or none at all
-  Result<void> usable(const Binding& binding, std::string_view what) const;  // what is wrong with it, in words
-  // Public operations, below the place where a lack of host memory becomes an error.
+  Result<void> same_process() const;
+  // What every operation goes through: in a forked child it is refused; what throws for want of host memory is an error, after
+  // `claim_writes`.
+  template <class Operation, class Claim>
+  auto enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation());
+  // The operations, below that.
+  Result<Memory> allocate_now(std::uint64_t bytes);
+  Result<Memory> adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner);
   Result<void> launch_now(std::uint64_t stream, const LaunchRequest& request);
   Result<void> write_now(std::uint64_t stream, const Binding& to, const void* from);
   Result<void> fill_zero_now(std::uint64_t stream, const Binding& to);
   Result<void> copy_now(std::uint64_t stream, const Binding& to, const Binding& from);
+  Result<void> read_now(std::uint64_t stream, const Binding& from, void* to);
+  Result<void> check_now(std::span<const Binding> ranges);
+  Result<void> sync_now(std::span<const Binding> ranges);
+  Result<void> sync_stream_now(std::uint64_t stream);
+  Result<void> sync_all_now();
   Result<Event> launch_loaded_now(std::uint64_t stream, const LoadedLaunch& launch);
 
   Result<void> validate_arguments_of(const LaunchPlan& plan, const LaunchRequest& request) const;
@@ -83,6 +96,7 @@ class LocalServer final : public Server {
     const std::string* parameter = nullptr;
   };
   void refuse(std::span<const RefusedUse> uses, const Error& error);
+  Error refused_transfer(const Binding& to, const Binding* from, Error error);
   Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Result<void> enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request);
   static void describe_launch(Task& task, const DeviceProgram& program, const LaunchConfig& config);
@@ -101,7 +115,8 @@ class LocalServer final : public Server {
   bool time_to_confirm();  // now and then, so that neither log nor records fill up when nobody ever waits; under the enqueue lock
   Result<void> device_state(ErrorCode code = ErrorCode::DevicePoisoned) const;
 
-  const std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> device_;
+  const unsigned process_ = process_number();
   const std::uint64_t fault_address_;
   FailureStore store_;
   LaunchLog log_{store_};

@@ -21,7 +21,7 @@ Error compile_error(ErrorCode code, const std::string& kernel, std::string messa
   return Error(std::move(data));
 }
 
-// The device's room may be there the next time; all other failures are the kernel's own, and stay.
+// The device's room, or the host's, may be there the next time; all other failures are the kernel's own, and stay.
 bool may_change(const Result<const Program*>& outcome) { return !outcome.has_value() && outcome.error().code() == ErrorCode::OutOfMemory; }
 
 }  // namespace
@@ -133,6 +133,8 @@ Programs::Outcome Programs::compile(const ir::Prepared& prepared, const LaunchPl
   const std::lock_guard lock(flight_mutex_);
   programs_.push_back(std::move(program));
   return programs_.back().get();
+} catch (const CompileResourceError& e) {
+  return compile_error(ErrorCode::OutOfMemory, prepared.kernel.name, e.what(), "NoThread");
 } catch (const CompileError& e) {
   return compile_error(e.unsupported() ? ErrorCode::CompileUnsupported : ErrorCode::CompileGeneric, prepared.kernel.name, e.what());
 } catch (const std::bad_alloc&) {

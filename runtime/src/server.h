@@ -30,6 +30,10 @@ class Server : public std::enable_shared_from_this<Server> {
   // Bytes of this server's memory count as never written, because of `why`.
   virtual void claim(const Binding& binding, const Error& why) noexcept = 0;
 
+  // Bytes of a memory of this device, or none at all; and what is wrong with `what` where that is not so.
+  bool is_usable(const Binding& binding) const;
+  Result<void> usable(const Binding& binding, std::string_view what) const;
+
  protected:
   Server() = default;
 };

@@ -6,9 +6,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cpu/cpu_device.h"
+#include "src/server.h"
 #include "support/each_client.h"
 
 using namespace kiln;
@@ -24,6 +27,12 @@ std::string rule_of(F&& f) {
     return e.error().rule().empty() ? std::string(name(e.error().code())) : e.error().rule();
   }
   return "none";
+}
+
+// Not one of those that tests run on.
+Client another_device() {
+  static const Client client(rt::make_server(rt::make_cpu_device({}).value()));
+  return client;
 }
 
 }  // namespace
@@ -117,7 +126,6 @@ TEST_CASE("what cannot be a buffer is an error with the numbers, and the next on
   const auto short_write = b.write({1, 2});
   REQUIRE_FALSE(short_write.has_value());
   CHECK(short_write.error().rule() == "BufferSize");
-  CHECK(b.read().value() == std::vector<u32>{1, 2, 3});
   CHECK(rule_of([] { Buffer<u32, 2>(std::vector<u32>{1, 2, 3}, {2, 2}); }) == "BufferSize");
 }
 
@@ -135,6 +143,78 @@ TEST_CASE("untyped copies and fills refuse ranges that do not fit, do not match 
   CHECK(rule(rt::fill_zero(stream, {nullptr, {0, 1}})) == "BindingRange");
   CHECK(rule(rt::fill_zero(stream, {nullptr, {}})) == "none");
   CHECK(rule(rt::fill_zero(stream, {a, {70, 70}})) == "none");
+}
+
+TEST_CASE("a write, a fill or a copy that is refused leaves its target unreadable until it is written, and loses nothing else") {
+  const Client client = test::each_client();
+  const Stream stream = client.stream();
+  const std::vector<u32> numbers{1, 2, 3, 4}, others{5, 6, 7, 8};
+  auto a = Buffer<u32>::from_host(client, numbers).value(), b = Buffer<u32>::from_host(client, others).value();
+  const auto root = [](const Buffer<u32>& buffer) {
+    const auto read = buffer.read();
+    return read.has_value() ? std::string("none") : read.error().causes().at(0).causes().at(0).rule();
+  };
+  const auto repair = [&] { CHECK(a.write(numbers).has_value()); };
+
+  CHECK(a.write({1, 2, 3}).error().rule() == "BufferSize");
+  CHECK(root(a) == "BufferSize");
+  repair();
+  CHECK(a.read().value() == numbers);
+
+  CHECK(a.slice(1, 2).write({9}).error().rule() == "BufferSize");  // its own bytes only
+  CHECK(a.slice(0, 1).read().value() == std::vector<u32>{1});
+  CHECK(root(a) == "BufferSize");
+  repair();
+
+  CHECK(rt::copy(stream, a.binding(), {b.binding().memory, {0, 12}}).error().rule() == "CopySize");
+  CHECK(root(a) == "CopySize");
+  CHECK(b.read().value() == others);
+  CHECK(rt::copy(stream, a.binding(), b.binding()).has_value());
+  CHECK(a.read().value() == others);
+
+  CHECK(rt::fill_zero(stream, {a.binding().memory, {8, 20}}).error().rule() == "BindingRange");
+  CHECK(a.slice(0, 2).read().value() == std::vector<u32>{5, 6});
+  CHECK(root(a) == "BindingRange");
+  repair();
+
+  // Where the target is the source too, nothing is lost.
+  CHECK(rt::copy(stream, {a.binding().memory, {0, 12}}, {a.binding().memory, {4, 16}}).error().rule() == "CopyOverlap");
+  CHECK(a.read().value() == numbers);
+
+  // A target on another device is claimed there.
+  const Client other = another_device();
+  auto c = Buffer<u32>::from_host(other, numbers).value();
+  CHECK(rt::copy(stream, c.binding(), a.binding()).error().rule() == "ForeignHandle");
+  CHECK(root(c) == "ForeignHandle");
+  CHECK(rt::copy(other.stream(), c.binding(), a.binding()).error().rule() == "ForeignHandle");
+  CHECK(a.read().value() == numbers);
+}
+
+TEST_CASE("a buffer over memory that is there shares it, with elements of any type that fit, and keeps it alive") {
+  const Client client = test::each_client();
+  std::optional<Buffer<u32>> words(Buffer<u32>::from_host(client, {0x03020100, 0x07060504, 0x0b0a0908}).value());
+  auto bytes = Buffer<u8>::over(client, words->binding().memory, {8}, 2).value();
+  CHECK(bytes.read().value() == std::vector<u8>{2, 3, 4, 5, 6, 7, 8, 9});
+  auto square = Buffer<u16, 2>::over(client, words->binding().memory, {2, 3}).value();
+  CHECK(square.extent(1) == 3);
+  REQUIRE(square.write({1, 2, 3, 4, 5, 6}).has_value());
+  CHECK(words->read().value() == std::vector<u32>{0x00020001, 0x00040003, 0x00060005});
+  const Memory memory = words->binding().memory;
+  words.reset();
+  CHECK(bytes.slice(0, 2).read().value() == std::vector<u8>{2, 0});
+
+  const auto rule = [](const auto& made) { return made.has_value() ? std::string("none") : made.error().rule(); };
+  CHECK(rule(Buffer<u32>::over(client, memory, {3})) == "none");
+  CHECK(rule(Buffer<u32>::over(client, memory, {4})) == "BindingRange");
+  CHECK(rule(Buffer<u32>::over(client, memory, {3}, 4)) == "BindingRange");
+  CHECK(rule(Buffer<u32>::over(client, memory, {2}, 4)) == "none");
+  CHECK(rule(Buffer<u32>::over(client, memory, {2}, 2)) == "ElementAlignment");
+  CHECK(rule(Buffer<u8>::over(client, memory, {1}, 11)) == "none");
+  CHECK(rule(Buffer<u8>::over(client, memory, {1}, ~std::uint64_t{0})) == "BufferTooBig");
+  CHECK(rule(Buffer<u64, 2>::over(client, memory, {std::uint64_t{1} << 40, std::uint64_t{1} << 40})) == "BufferTooBig");
+  CHECK(rule(Buffer<u8>::over(client, nullptr, {1})) == "BindingRange");
+  CHECK(Buffer<u8>::over(client, nullptr, {0}).value().size() == 0);
+  CHECK(rule(Buffer<u8>::over(another_device(), memory, {1})) == "ForeignHandle");
 }
 
 TEST_CASE("a range that ends before it begins is refused wherever bytes are named") {

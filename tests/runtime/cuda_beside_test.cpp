@@ -10,6 +10,7 @@
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/compiler.h"
 #include "kiln/runtime/cuda.h"
+#include "runtime/add_one.h"
 #include "src/local_server.h"
 #include "support/process.h"
 #include "support/sim.h"
@@ -270,6 +271,18 @@ TEST_CASE("memory of others is a buffer's memory, kept by its owner, and never t
     CHECK(rt::read(client.default_stream(), all, back.data()).has_value());
     CHECK(back == numbers);
     CHECK(cuda::device_address(all) == theirs);
+    {  // as a buffer, for launches too
+      const auto numbers_there = Buffer<u32>::over(client, memory, {1000}, 96).value();
+      const LaunchArg arg = numbers_there.arg();
+      LaunchRequest request;
+      request.variant = &test::add_one();
+      request.config = for_num_elems(1000);
+      request.args = {&arg, 1};
+      CHECK(launch(client.default_stream(), request).has_value());
+      const auto more = numbers_there.read().value();
+      CHECK(more.front() == numbers[24] + 1);
+      CHECK(more.back() == numbers[1023] + 1);
+    }
     CHECK_FALSE(gone);
     all.memory.reset();
     memory.reset();

@@ -1,41 +1,12 @@
 // A program that uses a device whose driver has faults, and says what it was told: a line for each operation. Run by cuda_fault_test.cpp in
 // a process of its own, since a device that is lost stays lost.
-#include <kiln/kiln.h>
-
 #include <cstdio>
 #include <string>
 
+#include "process.h"
+#include "say.h"
+
 using namespace kiln;
-
-namespace {
-
-constexpr u32 kElements = 64;
-
-// A line "what: ok ..." or "what: CODE [poisoned] [refusal] text with | for line breaks".
-void say(const char* what, const Error& error) {
-  std::string text = error.text();
-  for (char& c : text)
-    if (c == '\n') c = '|';
-  std::printf("%s: %s%s%s %s\n", what, name(error.code()), error.is_device_poisoned() ? " poisoned" : "",
-              error.is_refusal() ? " refusal" : "", text.c_str());
-}
-void say(const char* what, const Result<void>& result) {
-  if (result.has_value()) std::printf("%s: ok\n", what);
-  else say(what, result.error());
-}
-void say_read(const char* what, const Buffer<u32>& buffer) {
-  const auto read = buffer.read();
-  if (!read.has_value()) return say(what, read.error());
-  bool same = true;
-  for (const u32 v : *read) same = same && v == (*read)[0];
-  std::printf("%s: ok %s%u\n", what, same ? "" : "mixed ", (*read)[0]);
-}
-void say_check(const char* what, const Buffer<u32>& buffer) {
-  const Binding binding = buffer.binding();
-  say(what, rt::check(buffer.client(), {&binding, 1}));
-}
-
-}  // namespace
 
 KILN_KERNEL(first, (In<u32> x, Out<u32> y))
 {
@@ -54,6 +25,8 @@ KILN_KERNEL(third, (In<u32> x, Out<u32> y))
 }
 
 namespace {
+
+constexpr u32 kElements = 64;
 
 // a -> first -> b on one stream, b -> second -> c on another, c -> third -> d on the first.
 void chain(const Client& client, bool sync_between) {
@@ -89,13 +62,18 @@ void chain(const Client& client, bool sync_between) {
 
 }  // namespace
 
-// fault_child [--sync] DEVICE...: the chain on each device, one after the other.
+// fault_child [--sync] DEVICE...: the chain on each device, one after the other. With --fork or --no-threads instead what process.h says.
 int main(int argc, char** argv) {
   bool sync_between = false;
+  void (*instead)(const Client&) = nullptr;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--sync") {
       sync_between = true;
+      continue;
+    }
+    if (word == "--fork" || word == "--no-threads") {
+      instead = word == "--fork" ? use_after_fork : compile_without_threads;
       continue;
     }
     const auto client = Client::open(word);
@@ -105,7 +83,8 @@ int main(int argc, char** argv) {
       continue;
     }
     say("open", Result<void>());
-    chain(*client, sync_between);
+    if (instead != nullptr) instead(*client);
+    else chain(*client, sync_between);
   }
   std::printf("end\n");
   return 0;

@@ -46,6 +46,11 @@ class Buffer {
   requires(sizeof...(I) == R)
   static Result<Buffer> uninitialised(const Client& client, I... extents);
 
+  // Elements that lie in `memory` from byte `first` on: of memory that was adopted (kiln/runtime/cuda.h), or of another buffer's, which
+  // both share then. Nothing is copied or set. Errors: BindingRange (they end beyond the memory), ElementAlignment (the first one's address
+  // is no multiple of its size), ForeignHandle (another device's memory), BufferTooBig. O(1).
+  static Result<Buffer> over(const Client& client, Memory memory, Extents extents, std::uint64_t first = 0);
+
   std::uint64_t size() const { return elements_; }
   std::uint64_t extent(unsigned d) const { return extents_[d]; }
   const Extents& extents() const { return extents_; }
@@ -96,6 +101,8 @@ namespace rt {
 // Checks shared by all buffers, out of line. `extents` has `rank` numbers.
 Result<std::uint64_t> buffer_elements(const std::uint64_t* extents, unsigned rank, std::uint64_t element_bytes);  // product; its bytes fit
 Result<void> buffer_size_matches(std::uint64_t elements, std::uint64_t given);
+// `bytes` bytes of elements of that size lie in the memory from byte `first` on.
+Result<void> buffer_fits(const Client& client, const Memory& memory, std::uint64_t first, std::uint64_t bytes, std::uint64_t element_bytes);
 void require_view(std::uint64_t elements, std::uint64_t wanted);                       // throws kiln::Exception
 void require_slice(std::uint64_t elements, std::uint64_t first, std::uint64_t count);  // throws kiln::Exception
 Error negative_extent(std::int64_t extent);
@@ -182,6 +189,16 @@ Result<Buffer<T, R>> Buffer<T, R>::uninitialised(const Client& client, I... exte
 
 template <class T, unsigned R>
 requires IsElement<T>
+Result<Buffer<T, R>> Buffer<T, R>::over(const Client& client, Memory memory, Extents extents, std::uint64_t first) {
+  const auto elements = rt::buffer_elements(extents.data(), R, sizeof(T));
+  if (!elements.has_value()) return elements.error();
+  if (auto ok = rt::buffer_fits(client, memory, first, *elements * sizeof(T), sizeof(T)); !ok.has_value()) return ok.error();
+  if (*elements == 0) return Buffer(client, Memory(), 0, 0, extents);
+  return Buffer(client, std::move(memory), first, *elements, extents);
+}
+
+template <class T, unsigned R>
+requires IsElement<T>
 Result<std::vector<T>> Buffer<T, R>::read(const Stream& stream) const {
   return rt::read_elements<T>(stream, binding(), elements_);
 }
@@ -189,7 +206,10 @@ Result<std::vector<T>> Buffer<T, R>::read(const Stream& stream) const {
 template <class T, unsigned R>
 requires IsElement<T>
 Result<void> Buffer<T, R>::write(const Stream& stream, const std::vector<T>& host) {
-  if (auto ok = rt::buffer_size_matches(elements_, host.size()); !ok.has_value()) return ok;
+  if (auto ok = rt::buffer_size_matches(elements_, host.size()); !ok.has_value()) {
+    rt::claim(binding(), ok.error());
+    return ok;
+  }
   return rt::write_elements<T>(stream, binding(), host);
 }
 

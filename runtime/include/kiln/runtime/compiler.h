@@ -53,11 +53,17 @@ class CompileError : public std::runtime_error {
   bool unsupported_;
 };
 
+// The host lacked what compiling takes (a thread); the same compilation may work later.
+class CompileResourceError : public CompileError {
+ public:
+  explicit CompileResourceError(std::string what) : CompileError(std::move(what), false) {}
+};
+
 class Compiler {
  public:
   virtual ~Compiler() = default;
   // Thread-safe. Throws CompileError: unknown arch (with the list), arch below the kernel's requirement (with the operation and line), a
-  // symbol too long, ...
+  // symbol too long, ...; std::bad_alloc.
   virtual CompiledCode compile(const ir::Prepared& kernel, const CompileOptions& options) = 0;
   // The LLVM IR text that the same compile would hand to the backend, after our pipeline.
   virtual std::string llvm_ir(const ir::Prepared& kernel, const CompileOptions& options) = 0;

@@ -1,0 +1,53 @@
+#include "src/server.h"
+
+#include <string>
+
+#include "src/allocation.h"
+
+namespace kiln {
+namespace {
+
+Error bad_range(std::string message) {
+  Error::Data data;
+  data.code = ErrorCode::Validation;
+  data.rule = "BindingRange";
+  data.message = std::move(message);
+  return Error(std::move(data));
+}
+
+}  // namespace
+
+bool Server::is_usable(const Binding& binding) const {
+  if (binding.range.begin > binding.range.end) return false;
+  if (binding.memory == nullptr) return binding.range.empty();
+  return binding.memory->server.get() == this && (binding.range.empty() || binding.range.end <= binding.memory->storage->bytes);
+}
+
+Result<void> Server::usable(const Binding& binding, std::string_view name) const {
+  if (is_usable(binding)) return {};
+  const std::string what(name);
+  if (binding.range.begin > binding.range.end) {
+    return bad_range(what + " begins at byte " + std::to_string(binding.range.begin) + " and ends before it, at byte " +
+                     std::to_string(binding.range.end));
+  }
+  if (binding.memory == nullptr) {
+    if (binding.range.empty()) return {};
+    return bad_range(what + " names bytes of no memory");
+  }
+  if (binding.memory->server.get() != this) {
+    Error::Data data;
+    data.code = ErrorCode::ForeignHandle;
+    data.rule = "ForeignHandle";
+    data.message = what + " belongs to another device (" + binding.memory->server->properties().name + ", " +
+                   binding.memory->server->properties().kind + "), not to " + properties().name + " (" + properties().kind +
+                   "); copy it through the host";
+    return Error(std::move(data));
+  }
+  if (!binding.range.empty() && binding.range.end > binding.memory->storage->bytes) {
+    return bad_range(what + " ends at byte " + std::to_string(binding.range.end) + " of a memory of " +
+                     std::to_string(binding.memory->storage->bytes) + " bytes");
+  }
+  return {};
+}
+
+}  // namespace kiln

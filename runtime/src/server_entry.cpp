@@ -1,0 +1,119 @@
+// The server's operations as others call them: what holds for all of them. In a child of the process that opened the device there is no
+// device; where the host has no memory for the bookkeeping, that is an error as any other, and what was to be written is claimed.
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "src/local_server.h"
+
+namespace kiln::rt {
+namespace {
+
+// Made while there is memory, since it is needed where there is none.
+const Error& out_of_memory() {
+  static const Error error(ErrorCode::OutOfMemory,
+                           "there was no host memory for the bookkeeping of the operation; it may work once there is");
+  return error;
+}
+[[maybe_unused]] const Error& out_of_memory_ready = out_of_memory();
+
+}  // namespace
+
+Error no_host_memory() noexcept { return out_of_memory(); }
+
+Result<void> LocalServer::same_process() const {
+  if (!forked()) return {};
+  Error::Data data;
+  data.code = ErrorCode::DevicePoisoned;
+  data.rule = "ForkedProcess";
+  data.message = properties().name + " (" + properties().kind +
+                 ") was opened before fork(), and its threads and its memory stay with the parent process; fork before the first use of a "
+                 "device, or start another program in the child";
+  return Error(std::move(data));
+}
+
+Result<Device*> LocalServer::reachable_device() {
+  if (auto ok = same_process(); !ok.has_value()) return ok.error();
+  return device_.get();
+}
+
+template <class Operation, class Claim>
+auto LocalServer::enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation()) try {
+  if (auto ok = same_process(); !ok.has_value()) return ok.error();
+  return operation();
+} catch (const std::bad_alloc&) {
+  claim_writes();
+  return no_host_memory();
+}
+
+void LocalServer::claim(const Binding& binding, const Error& why) noexcept {
+  if (forked() || binding.memory == nullptr) return;
+  ByteRange range = binding.range;
+  range.end = std::min(range.end, binding.memory->storage->bytes);
+  if (range.empty() || binding.memory->server.get() != this) return;
+  const MemoryRange target{binding.memory->id, range};
+  const std::lock_guard lock(enqueue_);
+  ExecuteScope::failed_writing(store_, {&target, 1}, why);
+}
+
+Result<Memory> LocalServer::allocate(std::uint64_t bytes) {
+  return enter([&] { return allocate_now(bytes); }, [] {});
+}
+
+Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner) {
+  return enter([&] { return adopt_now(address, bytes, std::move(owner)); }, [] {});
+}
+
+Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) {
+  return enter([&] { return launch_now(stream, request); },
+               [&] {
+                 const ir::Kernel& kernel = request.variant->recorded();
+                 for (std::size_t i = 0; i < request.args.size() && i < kernel.params.size(); ++i) {
+                   const ir::Param& param = kernel.params[i];
+                   if (param.is_buffer && request.args[i].is_buffer && kernel.mems[param.mem].access != ir::Access::In)
+                     rt::claim(request.args[i].binding, out_of_memory());
+                 }
+               });
+}
+
+Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunch& launch) {
+  return enter([&] { return launch_loaded_now(stream, launch); },
+               [&] {
+                 for (const Use& use : launch.uses)
+                   if (use.access != ir::Access::In) rt::claim(use.binding, out_of_memory());
+               });
+}
+
+Result<void> LocalServer::write(std::uint64_t stream, const Binding& to, const void* from) {
+  return enter([&] { return write_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); });
+}
+
+Result<void> LocalServer::fill_zero(std::uint64_t stream, const Binding& to) {
+  return enter([&] { return fill_zero_now(stream, to); }, [&] { rt::claim(to, out_of_memory()); });
+}
+
+Result<void> LocalServer::copy(std::uint64_t stream, const Binding& to, const Binding& from) {
+  return enter([&] { return copy_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); });
+}
+
+Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* to) {
+  return enter([&] { return read_now(stream, from, to); }, [] {});
+}
+
+Result<void> LocalServer::check(std::span<const Binding> ranges) {
+  return enter([&] { return check_now(ranges); }, [] {});
+}
+
+Result<void> LocalServer::sync(std::span<const Binding> ranges) {
+  return enter([&] { return ranges.empty() ? sync_all_now() : sync_now(ranges); }, [] {});
+}
+
+Result<void> LocalServer::sync_stream(std::uint64_t stream) {
+  return enter([&] { return sync_stream_now(stream); }, [] {});
+}
+
+Result<void> LocalServer::sync_all() {
+  return enter([&] { return sync_all_now(); }, [] {});
+}
+
+}  // namespace kiln::rt
