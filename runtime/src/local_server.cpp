@@ -207,45 +207,35 @@ Result<void> LocalServer::read_now(std::uint64_t stream, const Binding& from, vo
 
 // Copies `piece` of `whole`, of which no byte may be claimed.
 Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to) {
-  const MemoryRange range = memory_range(whole);
   const bool direct = device_->host_addressable();
-  for (;;) {
-    Staging staging;
-    if (!direct) {
-      auto given = device_->stage(size(piece));
-      if (!given.has_value()) return given.error();
-      staging = std::move(*given);
-    }
-    HeldTask task(*device_);
-    task->kind = direct ? Task::Kind::Host : Task::Kind::Download;
-    task->from = address(piece);
-    task->bytes = size(piece);
-    task->staging = std::move(staging);
-    Task& turn = *task;
-    const std::uint64_t findings = log_.findings();
-    Result<void> before;
-    {
-      // The read has its place among the operations, and later writes wait for it.
-      const std::lock_guard lock(enqueue_);
-      before = store_.ensure_written({&range, 1});
-      After after;
-      order_read(*piece.memory, after);
-      const Result<Event> event = task.submit(queue_of(stream), after);
-      if (!event.has_value()) return event.error();
-      note_read(*piece.memory, *event);
-    }
-    device_->begin_host(turn);
-    const FinishHost finish{*device_, turn};
-    confirm();
-    if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
-    Result<void> verdict = store_.ensure_written({&range, 1});
-    if (verdict.has_value()) verdict = before;
-    // When a late fault was found since, a write that was enqueued later may have ended its claim, while these bytes are from before that
-    // write. Other failures claim in the order of enqueueing, so those before the read were seen there.
-    const bool sure = !verdict.has_value() || findings == log_.findings();
-    if (verdict.has_value() && sure) std::memcpy(to, direct ? address(piece) : turn.staging.data(), size(piece));
-    if (sure) return verdict;
+  Staging staging;
+  if (!direct) {
+    auto given = device_->stage(size(piece));
+    if (!given.has_value()) return given.error();
+    staging = std::move(*given);
   }
+  HeldTask task(*device_);
+  task->kind = direct ? Task::Kind::Host : Task::Kind::Download;
+  task->from = address(piece);
+  task->bytes = size(piece);
+  task->staging = std::move(staging);
+  Task& turn = *task;
+  // The read has its place among the operations, and later writes wait for it.
+  std::unique_lock lock(enqueue_);
+  const LogRead place(log_, memory_range(whole));
+  After after;
+  order_read(*piece.memory, after);
+  const Result<Event> event = task.submit(queue_of(stream), after);
+  if (!event.has_value()) return event.error();
+  note_read(*piece.memory, *event);
+  lock.unlock();
+  device_->begin_host(turn);
+  const FinishHost finish{*device_, turn};
+  confirm();
+  if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
+  const Result<void> verdict = place.verdict();
+  if (verdict.has_value()) std::memcpy(to, direct ? address(piece) : turn.staging.data(), size(piece));
+  return verdict;
 }
 
 Result<void> LocalServer::check_now(std::span<const Binding> ranges) {

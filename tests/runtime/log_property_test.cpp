@@ -30,6 +30,7 @@ struct Operation {
   bool fault_known = false;
   bool alloc = false;
   Label sticky = 0;  // carried since it became known: what a report names
+  std::unique_ptr<LogRead> read;
 };
 
 Label lowest(const State& state, const std::vector<MemoryRange>& ranges) {
@@ -56,6 +57,7 @@ class Run {
     if (what < 76) return operation(LogKind::HostWrite);
     if (what < 80) return free(below(alive_.size()));
     if (what < 84) return confirm(0);
+    if (what < 90) return read();
     confirm(below(100));
   }
 
@@ -96,6 +98,15 @@ class Run {
     if (below(3) == 0) return {memory, {0, bytes}};
     const std::uint64_t a = below(bytes + 1), b = below(bytes + 1);
     return {memory, {std::min(a, b), std::max(a, b)}};
+  }
+
+  void read() {
+    Operation op;
+    op.kind = LogKind::Read;
+    op.sets.reads.push_back(some_range());
+    op.read = std::make_unique<LogRead>(log_, op.sets.reads.back());
+    history_.push_back(std::move(op));
+    compare();
   }
 
   void operation(LogKind kind) {
@@ -168,6 +179,8 @@ class Run {
         state[op.memory].assign(sizes_[op.memory], 0);
       } else if (op.kind == LogKind::Free) {
         state.erase(op.memory);
+      } else if (op.kind == LogKind::Read) {
+        if (!roots) expect(op.read->verdict().has_value() == (lowest(state, op.sets.reads) == 0));
       } else {
         Label label = roots ? op.sticky : 0;
         if (!label) label = lowest(state, op.sets.reads);

@@ -73,7 +73,8 @@ TEST_CASE("what is captured runs when the graph is launched, each time") {
   KILN_OK(lib.cuStreamSynchronize(stream));
   CHECK(read_word(b) == 7);
   fill(b, 3, stream);
-  KILN_OK(lib.cuGraphLaunch(exec, nullptr));  // the null stream does not wait for a non-blocking one
+  KILN_OK(lib.cuStreamSynchronize(stream));  // the null stream does not wait for a non-blocking one
+  KILN_OK(lib.cuGraphLaunch(exec, nullptr));
   KILN_OK(lib.cuCtxSynchronize());
   KILN_OK(lib.cuGraphLaunch(exec, stream));
   KILN_OK(lib.cuStreamSynchronize(stream));

@@ -122,6 +122,10 @@ Result<void> FailureStore::ensure_written(std::span<const MemoryRange> ranges) c
     }
   }
   if (errors.empty()) return {};
+  return unreadable(std::move(errors));
+}
+
+Error FailureStore::unreadable(std::vector<Error> errors) {
   Error::Data data =
       blank(ErrorCode::Several, errors.size() == 1 ? "The memory cannot be read"
                                                    : join("The memory cannot be read, for ", std::to_string(errors.size()), " reasons"));
@@ -329,6 +333,11 @@ bool FailureStore::reconsider(std::string_view name, std::span<const MemoryRange
     for (const MemoryRange& range : covers) claims_.release(range, stamp, &tags);
   } catch (...) { lost_ = true; }
   return false;
+}
+
+bool FailureStore::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
 }
 
 void FailureStore::lose_track() noexcept {

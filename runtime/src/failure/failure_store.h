@@ -51,6 +51,8 @@ class FailureStore {
   // For reads and checks. Success, or Several (always, also for one) of Unwritten errors: each failure once, in the order found. Memory
   // that was never allocated and carries no failure gives NotFound. Late faults are the launch log's: confirm them first.
   Result<void> ensure_written(std::span<const MemoryRange> ranges) const;
+  // What a read says of the Unwritten errors that it met: Several.
+  static Error unreadable(std::vector<Error> errors);
   // The Unwritten error of a read of `memory`, which carries `failure`: number, how many allocations still carry it, the skips between, the
   // root.
   Error report(FailureId failure, std::uint64_t memory) const;
@@ -105,6 +107,7 @@ class FailureStore {
                   std::span<const MemoryRange> covers, Stamp stamp) noexcept;
   // Every byte counts as claimed from now on; see fail().
   void lose_track() noexcept;
+  bool lost() const;
 
  private:
   struct Skip {

@@ -1,5 +1,6 @@
 #include "launch_log.h"
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ const char* kind_text(LogKind kind) {
     case LogKind::HostWrite: return "a write from the host";
     case LogKind::Free: return "a free";
     case LogKind::Graph: return "a graph";
+    case LogKind::Read: return "a read";
   }
   return "an operation";
 }
@@ -56,6 +58,7 @@ void LaunchLog::push(const LogNote& note, std::uint64_t freed_memory, bool claim
   entry.first = ranges_.end();
   entry.freed = freed_memory;
   entry.fault.reset();
+  entry.read = nullptr;
   for (const auto& set : {note.reads, note.writes, note.covers})
     for (const MemoryRange& range : set) ranges_.push(range);
 }
@@ -99,6 +102,31 @@ void LaunchLog::freed(std::uint64_t memory) noexcept {
   store_.clear(memory);  // after the entry: no finding can come between
 }
 
+LogRead::LogRead(LaunchLog& log, const MemoryRange& range) : log_(log), range_(range) {
+  const std::lock_guard lock(log.mutex_);
+  known_ = log.store_.ensure_written({&range_, 1});
+  if (log.entries_.size() == 0 || !known_.has_value()) return;
+  LogNote note;
+  note.kind = LogKind::Read;
+  note.reads = {&range_, 1};
+  log.push(note, 0, false);
+  ticket_ = log.entries_.end();
+  log.entries_[ticket_ - 1].read = this;
+}
+
+LogRead::~LogRead() {
+  const std::lock_guard lock(log_.mutex_);
+  if (ticket_ > log_.entries_.begin()) log_.entries_[ticket_ - 1].read = nullptr;
+}
+
+Result<void> LogRead::verdict() const {
+  if (!known_.has_value()) return known_;
+  const std::lock_guard lock(log_.mutex_);
+  if (!late_.empty()) return FailureStore::unreadable(late_);
+  if (log_.store_.lost()) return log_.store_.ensure_written({&range_, 1});
+  return {};
+}
+
 std::size_t LaunchLog::confirm_with(const Inspector& inspector, Ticket up_to) {
   const std::lock_guard lock(mutex_);
   std::size_t faults = 0;
@@ -140,11 +168,27 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
   ClaimMap late;
   std::vector<FailureId> found;
   std::vector<MemoryRange> writes;
+  struct ReadFailure {
+    LogRead* read;
+    FailureId failure;
+    bool operator==(const ReadFailure&) const = default;
+  };
+  std::vector<ReadFailure> reads;
   std::size_t faults = 0;
   for (std::uint64_t i = from; i != entries_.end(); ++i) {
     Entry& entry = entries_[i];
     if (entry.kind == LogKind::Free) {
       late.clear(entry.freed);
+      continue;
+    }
+    if (entry.kind == LogKind::Read) {
+      if (entry.read == nullptr) continue;
+      const MemoryRange& range = ranges_[entry.first];
+      for (const Claim& claim : late.of(range.memory)) {
+        const bool met = claim.range.begin < range.bytes().end && range.bytes().begin < claim.range.end;
+        const ReadFailure failed{entry.read, claim.failure};
+        if (met && std::find(reads.begin(), reads.end(), failed) == reads.end()) reads.push_back(failed);
+      }
       continue;
     }
     if (entry.claimed) continue;
@@ -179,9 +223,10 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
     const MemoryRange range{memory, claim.range, true};
     store_.claim(claim.failure, {&range, 1}, claim.stamp);
   });
+  // While they are known: writes behind the read may have ended every claim of theirs.
+  for (const ReadFailure& read : reads) read.read->late_.push_back(store_.report(read.failure, read.read->range_.memory));
   for (const FailureId failure : found) store_.prune(failure);
   last_finding_ = store_.next_stamp();
-  ++findings_;
   return faults;
 }
 
@@ -192,11 +237,6 @@ void LaunchLog::drop_confirmed() {
     ranges_.drop_to(entries_[i].first + entries_[i].reads + entries_[i].writes + entries_[i].covers);
   }
   entries_.drop_to(i);
-}
-
-std::uint64_t LaunchLog::findings() const {
-  const std::lock_guard lock(mutex_);
-  return findings_;
 }
 
 Ticket LaunchLog::last() const {

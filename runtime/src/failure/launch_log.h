@@ -17,7 +17,7 @@ namespace kiln::rt {
 using Ticket = std::uint64_t;  // number of an entry, from 1 on, in log order
 inline constexpr std::uint32_t kNoSlot = 0xffffffffu;
 
-enum class LogKind : std::uint8_t { Launch, Copy, HostWrite, Free, Graph };
+enum class LogKind : std::uint8_t { Launch, Copy, HostWrite, Free, Graph, Read };
 
 // What is noted of an operation that was enqueued successfully (skipped and failed ones are not noted: the store knows them).
 struct LogNote {
@@ -48,6 +48,29 @@ struct Verdict {
   static Verdict faulted(Error e) { return {Kind::Faulted, std::move(e)}; }
 };
 
+class LaunchLog;
+
+// A read's place in the log: a fault of an operation before it that shows later concerns it, one of an operation behind it does not,
+// whatever is claimed, written or freed meanwhile. For one thread.
+class LogRead {
+ public:
+  // Call it in the order of enqueueing, before anything behind it is noted.
+  LogRead(LaunchLog& log, const MemoryRange& range);
+  ~LogRead();
+  LogRead(const LogRead&) = delete;
+  LogRead& operator=(const LogRead&) = delete;
+  // Final once everything that the read waited for is confirmed. Errors as FailureStore::ensure_written.
+  Result<void> verdict() const;
+
+ private:
+  friend class LaunchLog;
+  LaunchLog& log_;
+  const MemoryRange range_;
+  Ticket ticket_ = 0;        // 0: nothing before it was in doubt
+  Result<void> known_;       // when it was enqueued
+  std::vector<Error> late_;  // guarded by the log's lock
+};
+
 // One per device, thread-safe. Memory grows to the largest number of operations ever outstanding and is then reused: noting and confirming
 // clean entries allocate nothing after warm-up. Whoever never waits should confirm now and then (size() tells), or the log grows with the
 // backlog. Host writes and frees cannot fault late and need no inspector.
@@ -76,14 +99,12 @@ class LaunchLog {
     return confirm_with({&call, [](void* self, const LogView& view) { return (*static_cast<decltype(call)*>(self))(view); }}, up_to);
   }
 
-  // How many times faults were settled; the claims of each are in the store when it is counted. Whoever looks at claims twice, with a
-  // confirm() in between, and finds the count as before, knows that none came and went meanwhile.
-  std::uint64_t findings() const;
   Ticket last() const;           // ticket of the newest entry, 0 when there was none
   std::size_t size() const;      // entries held
   std::size_t capacity() const;  // entries for which there is room
 
  private:
+  friend class LogRead;
   struct Inspector {
     void* self;
     Verdict (*call)(void*, const LogView&);
@@ -100,6 +121,7 @@ class LaunchLog {
     std::uint64_t first = 0;                          // of its ranges: reads, writes, covers
     std::uint64_t freed = 0;                          // Free: the memory
     std::optional<Error> fault;                       // found, not settled yet
+    LogRead* read = nullptr;                          // Read: who wants to know, while he does
   };
   // A queue that keeps its room. Elements have running numbers.
   template <class T>
@@ -131,7 +153,6 @@ class LaunchLog {
   Ring<Entry> entries_;  // entry number i has ticket i + 1
   Ring<MemoryRange> ranges_;
   Stamp last_finding_ = 0;  // when faults were last settled
-  std::uint64_t findings_ = 0;
 };
 
 }  // namespace kiln::rt
