@@ -105,7 +105,7 @@ void LaunchLog::freed(std::uint64_t memory) noexcept {
 LogRead::LogRead(LaunchLog& log, const MemoryRange& range) : log_(log), range_(range) {
   const std::lock_guard lock(log.mutex_);
   known_ = log.store_.ensure_written({&range_, 1});
-  if (log.entries_.size() == 0 || !known_.has_value()) return;
+  if (log.entries_.size() == 0 || !known_.has_value() || range_.empty()) return;
   LogNote note;
   note.kind = LogKind::Read;
   note.reads = {&range_, 1};
