@@ -2,8 +2,11 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "cuda/driver.h"
 #include "cuda/errors.h"
+#include "support/sim.h"
 
 using namespace kiln;
 using cuda::DriverState;
@@ -112,6 +115,26 @@ TEST_CASE("a result of the driver becomes an error with cause and remedy, and wi
     CHECK(says(error.text(), std::to_string(static_cast<int>(row.result))));
     for (const char* word : row.words) CHECK(says(error.text(), word));
   }
+}
+
+TEST_CASE("every result that we know has the driver's name for it, and those after which CUDA needs a new process lose the device") {
+  // By cuda.h: the process must be terminated and relaunched, the context is gone, or the hardware is broken.
+  constexpr int kLost[] = {4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911};
+  int known = 0;
+  for (int i = 0; i < 1000; ++i) {
+    CAPTURE(i);
+    const auto code = static_cast<cuda::CUresult>(i);
+    CHECK(cuda::is_sticky(code) == (std::find(std::begin(kLost), std::end(kLost), i) != std::end(kLost)));
+    const cuda::ResultRow& row = cuda::result_row(code);
+    if (row.name == std::string("an undocumented result")) continue;
+    ++known;
+    const char* name = nullptr;
+    CHECK(test::sim_driver().call.cuGetErrorName(code, &name) == cuda::CUDA_SUCCESS);
+    CHECK(std::string(row.name) == name);
+    CHECK(std::string(row.cause) != "");
+    CHECK(std::string(row.remedy) != "");
+  }
+  CHECK(known >= 73);
 }
 
 TEST_CASE("once a device is poisoned, what every operation says has the first failure in it") {

@@ -189,6 +189,21 @@ TEST_CASE("bad shapes and sizes are refused before the driver is asked; where on
   for (const Row& row : rows) check_row(row);
 }
 
+TEST_CASE("of two things that the loaded function rules out the one that comes first in the table is told") {
+  constexpr Dim3 all{1, 1, 1};
+  const std::vector<Row> rows = {
+      at_launch("its threads, then the cluster", "narrow", {{32}, {65}, 0, {32}}, "FunctionThreadsPerBlockExceeded", {"65", "at most 64"}),
+      at_launch("its threads, then the blocks at a time", "hungry", {{1 << 20}, {1024}, 0, all, true}, "FunctionThreadsPerBlockExceeded",
+                {"1024 threads"}),
+      at_launch("its own clusters, then their size", "clustered", {{32}, {1}, 0, {32}}, "FunctionClusterShapeMismatch", {"(32, 1, 1)"}),
+      at_launch("its own clusters, then the blocks at a time", "clustered", {{1 << 20}, {256}, 0, {4}, true},
+                "FunctionClusterShapeMismatch", {"(4, 1, 1)"}),
+      at_launch("the size of the cluster, then the blocks at a time", "add", {{1 << 20}, {256}, 0, {32}, true}, "ClusterSizeExceeded",
+                {"32 blocks"}),
+  };
+  for (const Row& row : rows) check_row(row);
+}
+
 TEST_CASE("wrong programs, entries, arguments and handles are refused with cause and remedy") {
   const auto good = [] { return test::misused_ptx(); };
   const auto wrong_arguments = [](std::vector<Param> args) {
@@ -311,6 +326,13 @@ TEST_CASE("a fault of a kernel of others loses the device with cause and remedy,
       fault("a trap, as one driver tells it", "add", 0, "CUDA_ERROR_ILLEGAL_INSTRUCTION",
             {"reached a trap", "run the kernel checked", "restarted"}, R"("kernels": [{"n": 1, "fault": "trap"}])"),
       fault("a trap, as another one does", "trapped", 0, "CUDA_ERROR_LAUNCH_FAILED", {"a fault or a trap", "run the kernel checked"}, ""),
+      {"an error that the GPU contained, told when a program is loaded",
+       R"("loads": [{"n": 1, "code": "CUDA_ERROR_CONTAINED"}])",
+       [](World& w) { return w.loaded(test::misused_ptx()); },
+       ErrorCode::CompileDevicePoisoned,
+       "CUDA_ERROR_CONTAINED",
+       {"contained an error", "start a new process"},
+       true},
       fault("an assertion", "add", 0, "CUDA_ERROR_ASSERT", {"an assertion in a kernel failed", "error output", "restarted"},
             R"("kernels": [{"n": 1, "fault": "assert"}])"),
   };
