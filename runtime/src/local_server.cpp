@@ -56,7 +56,10 @@ LocalServer::~LocalServer() {
 // --- memory ---------------------------------------------------------------------------------------------------------------
 
 Result<Memory> LocalServer::allocate_now(std::uint64_t bytes) {
-  if (bytes == 0) return Memory();
+  if (bytes == 0) {
+    if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok.error();
+    return Memory();
+  }
   auto storage = device_->allocate(bytes);
   if (!storage.has_value()) return storage.error();
   auto memory = std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(*storage));
@@ -110,7 +113,7 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
 
 Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, const void* from) {
   if (auto ok = usable(to, "the target of the write"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
-  if (empty(to)) return {};
+  if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
   if (!device_->host_addressable()) return write_staged(stream, to, static_cast<const std::byte*>(from));
   const std::uint64_t bytes = size(to);
   After after;
@@ -166,7 +169,7 @@ Result<void> LocalServer::upload(std::uint64_t stream, const Binding& to, const 
 
 Result<void> LocalServer::fill_zero_now(std::uint64_t stream, const Binding& to) {
   if (auto ok = usable(to, "the target of the fill"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
-  if (empty(to)) return {};
+  if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
   HeldTask task(*device_);
   task->kind = Task::Kind::Zero;
   task->to = address(to);
@@ -181,7 +184,7 @@ Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, cons
     return refused_transfer(
         to, &from, invalid("CopySize", "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes"));
   }
-  if (empty(to)) return {};
+  if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
   if (to.memory == from.memory && to.range.begin < from.range.end && from.range.begin < to.range.end)
     return refused_transfer(to, &from, invalid("CopyOverlap", "source and target of the copy overlap"));
   HeldTask task(*device_);
@@ -194,7 +197,7 @@ Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, cons
 
 Result<void> LocalServer::read_now(std::uint64_t stream, const Binding& from, void* to) {
   if (auto ok = usable(from, "what is read"); !ok.has_value()) return ok;
-  if (empty(from)) return {};
+  if (empty(from)) return device_state(ErrorCode::IoDevicePoisoned);
   const std::uint64_t step = device_->host_addressable() ? size(from) : device_->max_staging();
   auto* target = static_cast<std::byte*>(to);
   for (std::uint64_t at = from.range.begin; at < from.range.end;) {
@@ -273,7 +276,7 @@ Result<void> LocalServer::sync_all_now() {
   return device_state();
 }
 
-// What every operation on a lost device says: the first failure, with a code that tells what was asked for.
+// What every operation on a lost device says, one that has nothing to do too: the first failure, with a code for what was asked.
 Result<void> LocalServer::device_state(ErrorCode code) const {
   auto poison = device_->poisoned();
   if (!poison) return {};
@@ -294,7 +297,7 @@ Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& 
   bool nothing_to_do = false;
   if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return refused_launch(plan, request, ok.error());
   if (auto error = validate(plan, request, nothing_to_do)) return refused_launch(plan, request, std::move(*error));
-  if (nothing_to_do) return {};
+  if (nothing_to_do) return device_state(ErrorCode::LaunchDevicePoisoned);
   if (request.unfit != nullptr) return refused_launch(plan, request, *request.unfit);
   if (plan.error) return failed_launch(plan, request, *plan.error);
   bool aligned16 = true;

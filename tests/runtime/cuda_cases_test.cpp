@@ -1,12 +1,15 @@
 // Faults that users of CUDA met, where they concern the driver itself: each case with the right answer, over the simulated driver.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <latch>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "cuda/program.h"
 #include "kiln/ir/text.h"
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/cuda.h"
@@ -32,6 +35,25 @@ kernel "stray" {
     %i = param at
     %seven = const 7 : u32
     store y[%i], %seven
+  }
+}
+)kir"));
+  return variant;
+}
+
+// Stores 7 in each of y, whatever the other axes of the grid.
+const Variant& sevens() {
+  static const Variant& variant = *new Variant(ir::parse_kernel(R"kir(kir 1
+kernel "sevens" {
+  buffer y : u32[*] inout
+  body {
+    %i = global_id.x
+    %n = size y
+    %in = lt %i, %n
+    if %in {
+      %seven = const 7 : u32
+      store y[%i], %seven
+    }
   }
 }
 )kir"));
@@ -154,12 +176,95 @@ TEST_CASE(
     for (const char* word : {"first failure", "stray"}) CHECK_MESSAGE(says(fast.error(), word), word);
     CHECK_FALSE(good.read().has_value());
     CHECK_FALSE(client.sync().has_value());  // whether it can still be used
+    // Nothing looks successful, though nothing was to be done.
+    const LaunchArg args[] = {good.arg()};
+    const Binding nothing;
+    u32 word = 0;
+    const std::pair<const char*, Result<void>> later[] = {
+        {"an empty grid", launch(other, {&add_one(), for_num_elems(0), args, {}})},
+        {"a wrong launch", launch(other, {&add_one(), {{1}, {0}}, args, {}})},
+        {"a write", rt::write(other, good.slice(0, 1).binding(), &word)},
+        {"a write of nothing", rt::write(other, nothing, &word)},
+        {"a fill", rt::fill_zero(other, good.binding())},
+        {"a fill of nothing", rt::fill_zero(other, nothing)},
+        {"a copy", rt::copy(other, good.binding(), bad.binding())},
+        {"a copy of nothing", rt::copy(other, nothing, nothing)},
+        {"a read", rt::read(other, good.slice(0, 1).binding(), &word)},
+        {"a read of nothing", rt::read(other, nothing, &word)},
+        {"waiting for a stream", other.sync()},
+    };
+    for (const auto& [what, result] : later) {
+      CAPTURE(std::string(what));
+      CHECK_FALSE(result.has_value());
+      if (!result.has_value() && what != std::string("a wrong launch")) CHECK(says(result.error(), "stray"));
+    }
+    CHECK_FALSE(rt::allocate(client, 16).has_value());
+    CHECK_FALSE(rt::allocate(client, 0).has_value());
+    CHECK_FALSE(Buffer<u32>::from_host(client, {}).has_value());
   }
   test::renew_sim();
   const Client cpu = Client::open("cpu").value();
   const Buffer<u32> y = Buffer<u32>::zeroed(cpu, 100).value();
   CHECK(run(cpu.default_stream(), add_one(), y).has_value());
   CHECK(y.read().value() == std::vector<u32>(100, 1));
+}
+
+TEST_CASE("clusters and cooperative launches run as far as the device takes them, and what is one too many is refused by the numbers") {
+  const Client client(make_sim_server());
+  struct Row {
+    const char* what;
+    LaunchConfig config;
+    const char* rule;
+    std::optional<std::uint64_t> requested, limit;
+  };
+  const Row rows[] = {
+      {"a cluster", {{4}, {32}, 0, {2}}, "none", {}, {}},
+      {"the largest on every device", {{16}, {32}, 0, {8}}, "none", {}, {}},
+      {"along all axes", {{4, 2, 2}, {32}, 0, {2, 2, 2}}, "none", {}, {}},
+      {"twice that", {{16}, {32}, 0, {16}}, "ClusterSizeExceeded", 16, 8},
+      {"more along all axes", {{4, 4, 2}, {32}, 0, {4, 4, 1}}, "ClusterSizeExceeded", 16, 8},
+      // Two blocks of 1024 threads on each of 132 multiprocessors; with more than half of the shared memory one.
+      {"all blocks at a time", {{264}, {1024}, 0, {1, 1, 1}, true}, "none", {}, {}},
+      {"one more", {{265}, {1024}, 0, {1, 1, 1}, true}, "CooperativeGridTooLarge", 265, 264},
+      {"all blocks with shared memory", {{132}, {32}, 120 * 1024, {1, 1, 1}, true}, "none", {}, {}},
+      {"one more of those", {{133}, {32}, 120 * 1024, {1, 1, 1}, true}, "CooperativeGridTooLarge", 133, 132},
+      {"in clusters and at a time", {{264}, {1024}, 0, {8}, true}, "none", {}, {}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    const Buffer<u32> y = Buffer<u32>::zeroed(client, 40).value();
+    const LaunchArg args[] = {y.arg()};
+    const auto result = launch(client.default_stream(), {&sevens(), row.config, args, {}});
+    CHECK((result.has_value() ? "none" : result.error().rule()) == row.rule);
+    if (!result.has_value()) {
+      CHECK(result.error().is_refusal());
+      CHECK(result.error().data().requested == row.requested);
+      CHECK(result.error().data().limit == row.limit);
+      CHECK(y.read().value() == std::vector<u32>(40, 0));
+      REQUIRE(launch(client.default_stream(), {&sevens(), for_num_elems(40), args, {}}).has_value());
+    }
+    CHECK(y.read().value() == std::vector<u32>(40, 7));
+  }
+}
+
+TEST_CASE("clusters and cooperation are attributes of the driver's launch, and only where they were asked for") {
+  cuda::CUlaunchAttribute attributes[2];
+  const auto config = [&](std::array<std::uint32_t, 3> cluster, bool cooperative) {
+    return cuda::driver_config({6, 5, 4}, {3, 2, 1}, cluster, cooperative, 77, nullptr, attributes);
+  };
+  const cuda::CUlaunchConfig plain = config({1, 1, 1}, false);
+  CHECK(plain.numAttrs == 0);
+  CHECK((plain.attrs == nullptr));
+  CHECK(std::array{plain.gridDimX, plain.gridDimY, plain.gridDimZ, plain.blockDimX, plain.blockDimY, plain.blockDimZ,
+                   plain.sharedMemBytes} == std::array{6u, 5u, 4u, 3u, 2u, 1u, 77u});
+  CHECK(config({3, 1, 2}, false).numAttrs == 1);
+  CHECK(attributes[0].id == cuda::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  CHECK(std::array{attributes[0].value.clusterDim.x, attributes[0].value.clusterDim.y, attributes[0].value.clusterDim.z} ==
+        std::array{3u, 1u, 2u});
+  CHECK(config({1, 1, 1}, true).numAttrs == 1);
+  CHECK(attributes[0].id == cuda::CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+  CHECK(attributes[0].value.cooperative == 1);
+  CHECK(config({1, 2, 1}, true).numAttrs == 2);
 }
 
 TEST_CASE("what a lesser device lacks is said when it is opened or at the launch that needs it") {
