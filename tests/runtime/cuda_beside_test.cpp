@@ -96,6 +96,51 @@ TEST_CASE("an entry of PTX from memory or a file runs with arguments by its para
   }
 }
 
+TEST_CASE("with a driver that does not tell the parameters of an entry they are those of the text") {
+  static const cuda::Driver& silent = *new cuda::Driver([] {
+    cuda::Driver driver = sim_driver();
+    driver.call.cuFuncGetParamInfo = nullptr;  // came with CUDA 12.4
+    return driver;
+  }());
+  const Client client(rt::make_server(rt::make_cuda_device(silent, test::kSimH200).value()));
+  const LoadedModule module = LoadedModule::from_memory(client, module_text()).value();
+  auto y = Buffer<u32>::from_host(client, std::vector<u32>(10, 5)).value();
+  const Param args[] = {Param::inout(y), Param::value(u32{9}), Param::value(u32{7})};
+  CHECK(module.launch(client.default_stream(), "add", for_num_elems(10), args).has_value());
+  CHECK(y.read().value() == std::vector<u32>{12, 12, 12, 12, 12, 12, 12, 12, 12, 5});
+  auto z = Buffer<u64>::zeroed(client, 1).value();
+  const Param by_value[] = {Param::out(z), Param::value(Pair{1, 99})};
+  CHECK(module.launch(client.default_stream(), "pair", {{1}, {1}}, by_value).has_value());
+  CHECK(z.read().value() == std::vector<u64>{99});
+  const Param small[] = {Param::out(z), Param::value(u64{1})};
+  const auto refused = module.launch(client.default_stream(), "pair", {{1}, {1}}, small);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().rule() == "ArgumentSize");
+  CHECK(says(refused.error(), "16 bytes"));
+}
+
+TEST_CASE("a program that is cut anywhere is refused with the reason, or loaded where nothing of it is missing, and the device goes on") {
+  const Client client(make_sim_server());
+  const test::SimScript quiet(R"({"quiet": true})");
+  const std::string text = module_text();
+  std::size_t loaded = 0;
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    CAPTURE(n);
+    const auto module = LoadedModule::from_memory(client, text.substr(0, n));
+    if (module.has_value()) {
+      ++loaded;
+      continue;
+    }
+    const Error& error = module.error();
+    CHECK(error.code() == ErrorCode::CompileUnsupported);
+    CHECK((error.rule() == "NotAProgram" || error.rule() == "CUDA_ERROR_INVALID_PTX"));
+    if (error.rule() == "CUDA_ERROR_INVALID_PTX") CHECK(says(error, "line "));
+  }
+  CHECK(loaded < text.size() / 2);
+  CHECK(client.sync().has_value());
+  CHECK(LoadedModule::from_memory(client, text).has_value());
+}
+
 TEST_CASE("launches of loaded modules are confirmed now and then, so that no log grows when nobody ever waits") {
   const auto server = make_sim_server();
   const Client client(server);

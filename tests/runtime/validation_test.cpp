@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -134,6 +135,51 @@ TEST_CASE("each rule of the launch table refuses its own bad config, with the nu
     const bool of_device = name.starts_with("Device") || name == "SharedMemoryTotalOverflow" || name == "ClusterLaunchUnsupported";
     CHECK(error->is_refusal() == of_device);
     CHECK_FALSE(error->is_device_poisoned());
+  }
+}
+
+TEST_CASE("of two rules that a launch breaks the one that comes first in the table is told") {
+  constexpr std::uint32_t kMax = 0xffffffffu;
+  using Break = std::function<void(rt::LaunchFacts&, LaunchConfig&)>;
+  struct Rule {
+    const char* name;
+    Break breaks;
+  };
+  // In the table's order. Each leaves alone what the others need, as far as that can be.
+  const std::vector<Rule> table = {
+      {"DimensionProductOverflow", [](auto&, auto& c) { c.grid = {kMax, kMax, 2}; }},
+      {"ZeroDimension", [](auto&, auto& c) { c.block.y = 0; }},
+      {"DimensionProductOverflow", [](auto&, auto& c) { c.block = {kMax, kMax, 2}; }},
+      {"CoordinateRangeExceedsU32", [](auto& f, auto& c) { f.global_id32[0] = true, c.grid.x = 0x80000001u, c.block.x = 2; }},
+      {"BlockShapeMismatch", [](auto& f, auto&) { f.block_size = {32, 4, 1}; }},
+      {"BlockThreadsExceedContract", [](auto& f, auto&) { f.max_threads = 1; }},
+      {"ZeroDimension", [](auto&, auto& c) { c.cluster.x = 0; }},
+      {"ClusterDoesNotDivideGrid", [](auto&, auto& c) { c.cluster.y = 3; }},
+      {"DeviceDimensionExceeded", [](auto&, auto& c) { c.grid.z = 70000; }},
+      {"DeviceDimensionExceeded", [](auto&, auto& c) { c.block.z = 66; }},
+      {"DeviceThreadsPerBlockExceeded", [](auto&, auto& c) { c.block.x = 1024, c.block.y = 2; }},
+      {"SharedMemoryTotalOverflow",
+       [](auto& f, auto& c) { f.static_shared = std::max<std::uint64_t>(f.static_shared, 16), c.shared_bytes = kMax; }},
+      {"DeviceSharedMemoryExceeded", [](auto& f, auto&) { f.static_shared = 48 * 1024 + 1; }},
+      {"DeviceSharedMemoryExceeded", [](auto&, auto& c) { c.shared_bytes = std::max<std::uint32_t>(c.shared_bytes, 227 * 1024 + 1); }},
+      {"ClusterLaunchUnsupported", [](auto&, auto& c) { c.cluster.z = 2; }},
+  };
+  DeviceProperties device;
+  device.name = "a processor";
+  const auto told = [&](std::initializer_list<const Rule*> rules) {
+    rt::LaunchFacts f = facts();
+    LaunchConfig config{{4, 1, 2}, {32, 1, 2}};
+    for (const Rule* broken : rules) broken->breaks(f, config);
+    return rule(rt::validate_config(f, config, device));
+  };
+  CHECK(told({}) == "none");
+  for (std::size_t first = 0; first < table.size(); ++first) {
+    CAPTURE(table[first].name);
+    CHECK(told({&table[first]}) == table[first].name);
+    for (std::size_t second = first + 1; second < table.size(); ++second) {
+      CAPTURE(table[second].name);
+      CHECK(told({&table[second], &table[first]}) == table[first].name);
+    }
   }
 }
 
