@@ -1,4 +1,5 @@
 // kiln devices: what can run kernels here.
+#include <algorithm>
 #include <cstdio>
 
 #include "command.h"
@@ -6,6 +7,34 @@
 #include "kiln/runtime/cuda.h"
 
 namespace kiln::cli {
+namespace {
+
+std::string three(const Json& d) {
+  return "(" + std::to_string(d[0].get<unsigned>()) + ", " + std::to_string(d[1].get<unsigned>()) + ", " +
+         std::to_string(d[2].get<unsigned>()) + ")";
+}
+
+void print_device(const Json& d) {
+  std::string text = d["device"];
+  text.resize(std::max<std::size_t>(text.size(), 6), ' ');
+  if (!d["usable"].get<bool>()) {
+    std::printf("%s not usable: %s\n", text.c_str(), d["why"].get<std::string>().c_str());
+    return;
+  }
+  const auto number = [&](const char* name) { return std::to_string(d[name].get<std::uint64_t>()); };
+  const auto has = [&](const char* name) { return d[name].get<bool>() ? "yes" : "no"; };
+  text += " " + d["name"].get<std::string>() + ", " + d["arch"].get<std::string>();
+  if (d.contains("compute_capability")) text += ", compute capability " + d["compute_capability"].get<std::string>();
+  text += ", " + number("workers") + " workers, " + number("memory_bytes") + " bytes of memory\n";
+  text += "       a block: at most " + number("max_threads_per_block") + " threads, " + three(d["max_block"]) + "; a grid: at most " +
+          three(d["max_grid"]) + " blocks\n";
+  text += "       shared memory of a block: at most " + number("max_static_shared_bytes") + " bytes static, " +
+          number("max_dynamic_shared_bytes") + " with the dynamic part; clusters: " + has("clusters") +
+          "; cooperative launches: " + has("cooperative") + "\n";
+  std::fputs(text.c_str(), stdout);
+}
+
+}  // namespace
 
 int devices_command(const Options& options) {
   Json devices = Json::array();
@@ -43,12 +72,8 @@ int devices_command(const Options& options) {
   if (options.json) {
     print_json({{"devices", devices}, {"cuda_driver", {{"state", driver.state}, {"file", driver.file}, {"text", driver.sentence}}}});
   } else {
-    for (const Json& d : devices) {
-      if (d["usable"].get<bool>())
-        std::printf("%-6s %s, %s, %u workers\n", d["device"].get<std::string>().c_str(), d["name"].get<std::string>().c_str(),
-                    d["arch"].get<std::string>().c_str(), d["workers"].get<unsigned>());
-      else std::printf("%-6s not usable: %s\n", d["device"].get<std::string>().c_str(), d["why"].get<std::string>().c_str());
-    }
+    for (const Json& d : devices) print_device(d);
+    if (driver.devices != 0) std::printf("driver %s\n", driver.sentence.c_str());
   }
   return any ? kDone : kFailed;
 }

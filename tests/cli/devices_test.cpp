@@ -111,3 +111,43 @@ TEST_CASE("devices and doctor say the state of the CUDA driver, with the file tr
     CHECK(doctor.out.find(row.word) != std::string::npos);
   }
 }
+
+TEST_CASE("devices lists each GPU of the driver with its name, limits, capability and memory, and the driver's file") {
+  const std::string library = KILN_BINARY_DIR "/lib/libkiln_simcuda.so";
+  const std::vector<std::string> two{"KILN_CUDA_LIBRARY=" + library, "KILN_SIMCUDA_DEVICES=h200,t4"};
+  const auto json = json_of(kiln_program({"devices", "--json"}, two));
+  const std::string text = kiln_program({"devices"}, two).out;
+  REQUIRE(json["devices"].size() == 3);
+  struct Row {
+    const char *device, *name, *arch, *capability;
+    std::uint64_t memory, dynamic_shared, multiprocessors;
+    bool clusters;
+  };
+  const Row rows[] = {{"cuda:0", "NVIDIA H200", "sm_90", "9.0", 150754820096, 232448, 132, true},
+                      {"cuda:1", "Tesla T4", "sm_75", "7.5", 15655829504, 65536, 40, false}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Row& row = rows[i];
+    const auto& gpu = json["devices"][i + 1];
+    CAPTURE(gpu.dump());
+    CHECK(gpu["device"] == row.device);
+    CHECK(gpu["usable"] == true);
+    CHECK(gpu["kind"] == "cuda");
+    CHECK(gpu["name"] == row.name);
+    CHECK(gpu["arch"] == row.arch);
+    CHECK(gpu["compute_capability"] == row.capability);
+    CHECK(gpu["memory_bytes"] == row.memory);
+    CHECK(gpu["workers"] == row.multiprocessors);
+    CHECK(gpu["max_grid"] == nlohmann::json::array({2147483647, 65535, 65535}));
+    CHECK(gpu["max_block"] == nlohmann::json::array({1024, 1024, 64}));
+    CHECK(gpu["max_threads_per_block"] == 1024);
+    CHECK(gpu["max_static_shared_bytes"] == 49152);
+    CHECK(gpu["max_dynamic_shared_bytes"] == row.dynamic_shared);
+    CHECK(gpu["clusters"] == row.clusters);
+    CHECK(gpu["cooperative"] == true);
+    CHECK(text.find(std::string(row.device) + " " + row.name + ", " + row.arch + ", compute capability " + row.capability) !=
+          std::string::npos);
+    CHECK(text.find(std::to_string(row.dynamic_shared) + " with the dynamic part") != std::string::npos);
+  }
+  CHECK(text.find("at most 1024 threads, (1024, 1024, 64); a grid: at most (2147483647, 65535, 65535) blocks") != std::string::npos);
+  CHECK(text.find("driver " + library + ", for CUDA 13.0, 2 devices\n") != std::string::npos);
+}

@@ -145,12 +145,13 @@ TEST_CASE("a cubin needs ptxas and says so when there is none") {
 
 // HD-CLI-1
 TEST_CASE("the target line is what was asked for, and no driver is opened") {
+  // A driver that says so on the standard error when it is opened.
+  const std::vector<std::string> loud{"KILN_CUDA_LIBRARY=" KILN_BINARY_DIR "/lib/libkiln_simcuda.so", "KILN_SIMCUDA_FAULTS={"};
+  REQUIRE(kiln_program({"devices"}, loud).err.find("KILN_SIMCUDA_FAULTS") != std::string::npos);
   for (const char* arch : {"sm_75", "sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120"}) {
     TempFolder folder;
     CAPTURE(arch);
-    // A driver library that would be noticed: opening it fails loudly, using it is impossible.
-    const auto result = kiln_program({"emit", kSaxpy, "--arch", arch, "--emit", "ptx", "-o", folder.path()},
-                                     {"KILN_CUDA_LIBRARY=/nonexistent/libcuda.so.1"});
+    const auto result = kiln_program({"emit", kSaxpy, "--arch", arch, "--emit", "ptx", "-o", folder.path()}, loud);
     CAPTURE(result.err);
     REQUIRE(result.status == 0);
     CHECK(result.err == "");
