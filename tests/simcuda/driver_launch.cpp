@@ -6,6 +6,7 @@ namespace kiln::simcuda {
 namespace {
 
 constexpr unsigned kWarp = 32;
+constexpr std::uint32_t kMostLocal = 512 * 1024;  // bytes of a thread
 constexpr unsigned kPortableCluster = 8, kLargestCluster = 16;
 constexpr unsigned kMostRegisters = 255;
 constexpr unsigned kRegisterStep = 256;  // registers are given to a warp in steps of
@@ -27,7 +28,11 @@ std::uint64_t max_threads(const Function& f) {
   std::uint64_t threads = limit(f, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   threads = std::min(threads, limit(f, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK) / registers_of_warp(f) * kWarp);
   for (const auto& bound : {f.info().maxntid, f.info().reqntid})
-    if (bound.has_value()) threads = std::min(threads, std::uint64_t{(*bound)[0]} * (*bound)[1] * (*bound)[2]);
+    if (bound.has_value()) {
+      std::uint64_t bounded = 1;
+      for (const std::uint32_t d : *bound) bounded = std::min(threads, bounded * d);  // none of them is 0
+      threads = bounded;
+    }
   return threads;
 }
 
@@ -105,6 +110,7 @@ CUresult check_launch(const Function& f, const LaunchShape& shape) {
   if (shape.threads() > limit(f, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)) return CUDA_ERROR_INVALID_VALUE;
   if (info.reqntid.has_value() && *info.reqntid != shape.block) return CUDA_ERROR_INVALID_VALUE;
   if (shape.threads() > max_threads(f)) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  if (info.local_bytes > kMostLocal) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (shape.dynamic_shared > static_cast<std::uint64_t>(f.max_dynamic_shared)) return CUDA_ERROR_INVALID_VALUE;
   if (std::uint64_t{info.static_shared} + shape.dynamic_shared > limit(f, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
     return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;  // the static part alone is too much

@@ -130,6 +130,18 @@ TEST_CASE("a launch that cannot be is refused with the driver's code, and does n
   KILN_CALL(lib.cuLaunchKernelEx(&c, none, nullptr, nullptr), value);
 }
 
+TEST_CASE("a thread has 512 KiB of local memory: a kernel that needs more is not launched; bounds beyond all numbers are none") {
+  const DeviceSession session;
+  const auto code_of = [](const std::string& bounds, const std::string& bytes) {
+    const CUmodule module = load(".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k() " + bounds + "\n{\n.local .b8 x[" +
+                                 bytes + "];\nret;\n}\n");
+    return launch(get(module, "k"), config(1, 1));
+  };
+  CHECK(code_of("", "524288") == CUDA_SUCCESS);
+  CHECK(code_of("", "524289") == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  CHECK(code_of(".maxntid 2147483648, 2147483648, 4", "16") == CUDA_SUCCESS);
+}
+
 TEST_CASE("wrong handles, parameters and attributes of a launch are refused") {
   const DeviceSession session(R"({"devices": ["h200", "a100"]})");
   Library& lib = library();

@@ -110,15 +110,16 @@ struct Memory::Impl {
     }
   }
 
-  // Gives the pages of whole pages back, zeroes the rest of the marks.
+  // Gives whole pages back and zeroes the rest: bytes and marks are zero then.
   void forget(std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t first = up(begin, kPage), last = end / kPage * kPage;
-    if (first >= last) {
-      std::memset(written + begin, 0, end - begin);
-      return;
-    }
-    std::memset(written + begin, 0, first - begin);
-    std::memset(written + last, 0, end - last);
+    const auto zero = [this](std::uint64_t from, std::uint64_t to) {
+      std::memset(bytes + from, 0, to - from);
+      std::memset(written + from, 0, to - from);
+    };
+    if (first >= last) return zero(begin, end);
+    zero(begin, first);
+    zero(last, end);
     madvise(bytes + first, last - first, MADV_DONTNEED);
     madvise(written + first, last - first, MADV_DONTNEED);
   }

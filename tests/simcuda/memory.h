@@ -34,7 +34,8 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Aligned to 512; nothing written. None when the free bytes do not suffice (allocations count in steps of 512). bytes > 0.
+  // Aligned to 512; zero, and nothing of it counts as written. None when the free bytes do not suffice (allocations count in steps of 512).
+  // bytes > 0.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
   bool free(std::uint64_t address);  // false: no allocation begins there
   std::uint64_t total_bytes() const;

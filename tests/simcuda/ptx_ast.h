@@ -38,7 +38,7 @@ struct Variable {
   std::uint64_t offset = 0;  // within its space: shared, local, param
 };
 
-struct Register {
+struct Register {  // one that the body names
   std::string_view name;
   Type type = Type::B32;
 };
@@ -124,8 +124,9 @@ struct ModuleDecl {
   std::map<std::uint32_t, std::string> files;
   std::vector<std::unique_ptr<Variable>> variables;      // global, const and shared of the module and of bodies
   std::vector<std::unique_ptr<FunctionDecl>> functions;  // in the order of their first declaration
-  std::unordered_map<std::string_view, Variable*> variable_by_name;
-  std::unordered_map<std::string_view, FunctionDecl*> function_by_name;
+  // With names of their own: a definition replaces what was declared before it, its name too.
+  std::map<std::string, Variable*, std::less<>> variable_by_name;
+  std::map<std::string, FunctionDecl*, std::less<>> function_by_name;
 };
 
 // What is wrong with a text, in the words of the driver's assembler.

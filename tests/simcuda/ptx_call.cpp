@@ -16,6 +16,7 @@ namespace {
 using u64 = std::uint64_t;
 
 constexpr std::size_t kMaxDepth = 4096;
+constexpr std::int64_t kWidest = 4096;  // of what printf pads
 
 u64 argument(Warp& w, const Fragment& f, const Call::Item& item, unsigned lane) {
   if (item.is_register) return w.in(item.slot)[lane];
@@ -78,24 +79,39 @@ std::string format(Warp& w, const Op& op, unsigned lane, const std::string& patt
     }
     std::string spec = "%";
     unsigned size = 4;
-    for (++k; k < pattern.size(); ++k) {
-      const char c = pattern[k];
-      if (c == 'l' || c == 'j' || c == 'z' || c == 't') {
-        size = 8;
-      } else if (c == '*') {
-        spec += std::to_string(static_cast<std::int32_t>(take(4)));
-      } else if (c != 'h') {
-        spec += c;
-        if (std::strchr("diouxXcfFeEgGaAsp", c) != nullptr) break;
+    std::size_t at_spec = k + 1;
+    const auto here = [&] { return at_spec < pattern.size() ? pattern[at_spec] : '\0'; };
+    const auto number = [&](bool precision) {  // digits, or an argument
+      std::int64_t n = 0;
+      bool given = here() == '*';
+      if (given) {
+        ++at_spec;
+        n = static_cast<std::int32_t>(take(4));
       }
+      for (; here() >= '0' && here() <= '9'; ++at_spec, given = true) n = std::min<std::int64_t>(n * 10 + (here() - '0'), kWidest);
+      n = std::clamp(n, -kWidest, kWidest);
+      if (given && (n >= 0 || !precision)) spec += (precision ? "." : "") + std::to_string(n);
+      else if (precision && !given) spec += '.';
+    };
+    for (; here() != '\0' && std::strchr("-+ #0", here()) != nullptr; ++at_spec) spec += here();
+    number(false);
+    if (here() == '.') {
+      ++at_spec;
+      number(true);
     }
-    char buffer[512];
-    buffer[0] = 0;
-    const char kind = spec.back();
+    for (; here() != '\0' && std::strchr("hljzt", here()) != nullptr; ++at_spec)
+      if (here() != 'h') size = 8;
+    const char kind = here();
+    if (kind == '\0' || std::strchr("diouxXcfFeEgGaAsp", kind) == nullptr) {  // no conversion of a device
+      out += '%';
+      continue;
+    }
+    k = at_spec;
     const auto print = [&](const char* infix, auto value) {
-      const std::string s = spec.substr(0, spec.size() - 1) + infix + kind;
-      std::snprintf(buffer, sizeof buffer, s.c_str(), value);
-      out += buffer;
+      const std::string s = spec + infix + kind;
+      std::string text(static_cast<std::size_t>(std::max(0, std::snprintf(nullptr, 0, s.c_str(), value))), ' ');
+      std::snprintf(text.data(), text.size() + 1, s.c_str(), value);
+      out += text;
     };
     switch (kind) {
       case 'd':
@@ -111,12 +127,7 @@ std::string format(Warp& w, const Op& op, unsigned lane, const std::string& patt
       case 'c': print("", static_cast<int>(take(4))); break;
       case 's': {
         const std::string s = text_at(w, op, lane, take(8));
-        if (spec == "%s") {
-          out += s;
-        } else {
-          std::snprintf(buffer, sizeof buffer, spec.c_str(), s.c_str());
-          out += buffer;
-        }
+        print("", s.c_str());
         break;
       }
       case 'p': print("", reinterpret_cast<void*>(take(8))); break;
@@ -128,7 +139,7 @@ std::string format(Warp& w, const Op& op, unsigned lane, const std::string& patt
       case 'G':
       case 'a':
       case 'A': print("", std::bit_cast<double>(take(8))); break;
-      default: out += spec;
+      default: break;
     }
   }
   return out;
@@ -160,6 +171,11 @@ const Function* by_address(const Warp& w, u64 address) {
   return address >= kCodeBase && address % 16 == 0 && k < functions.size() ? functions[k].get() : nullptr;
 }
 
+bool same_sizes(const std::vector<Function::Piece>& declared, const std::vector<Call::Item>& given) {
+  return std::equal(declared.begin(), declared.end(), given.begin(), given.end(),
+                    [](const Function::Piece& p, const Call::Item& i) { return p.bytes == i.bytes; });
+}
+
 }  // namespace
 
 void call(Warp& w, Fragment& f, const Op& op) {
@@ -175,7 +191,7 @@ void call(Warp& w, Fragment& f, const Op& op) {
       same |= static_cast<Mask>(address[l] == address[first]) << l;
     }
     callee = by_address(w, address[first]);
-    if (callee == nullptr || callee->params.size() != c.arguments.size() || callee->results.size() != c.results.size()) {
+    if (callee == nullptr || !same_sizes(callee->params, c.arguments) || !same_sizes(callee->results, c.results)) {
       stop(w, op, first, cuda::CUDA_ERROR_INVALID_PC, "invalid program counter: a call through a pointer that is no function of this kind");
     }
     if (same != f.lanes) {  // the others call on their own

@@ -271,6 +271,11 @@ void stackrestore(Decoder& d) {
     const u64* a = w.in(o.a);
     u64 most = 0;
     for (Mask rest = m; rest != 0; rest &= rest - 1) most = std::max(most, a[std::countr_zero(rest)]);
+    if (most > w.block->launch->local_stride) {
+      stop(w, o, static_cast<unsigned>(std::countr_zero(m)), cuda::CUDA_ERROR_HARDWARE_STACK_ERROR,
+           "stack overflow: stackrestore to " + std::to_string(most) + " with " + std::to_string(w.block->launch->local_stride) +
+               " bytes of local memory a thread");
+    }
     w.frame->top = std::max(most, w.frame->local + w.frame->function->frame_bytes);
   };
 }

@@ -60,17 +60,25 @@ bool Decoder::unread(const Operand& o) const { return o.kind == Operand::Kind::S
 
 // Where variables lie in the function's frame.
 void Decoder::layout() {
+  constexpr std::uint64_t kMostLocal = std::uint64_t{1} << 24;  // no device has as much for a thread
   std::uint64_t at = 0;
+  bool too_large = false;
   const auto place = [&](const Variable& v) {
     at = (at + v.align - 1) / v.align * v.align;
     frame_offsets_[&v] = static_cast<std::uint32_t>(at);
-    at += v.bytes;
+    too_large = too_large || v.bytes > kMostLocal || (at += v.bytes) > kMostLocal;
     return Function::Piece{frame_offsets_[&v], static_cast<std::uint32_t>(v.bytes)};
   };
   for (const auto& v : function_.decl->results) function_.results.push_back(place(*v));
   if (!function_.decl->entry)
     for (const auto& v : function_.decl->params) function_.params.push_back(place(*v));
   for (const auto& v : function_.decl->locals) place(*v);
+  if (too_large) {
+    context_.errors->push_back(
+        {function_.decl->line,
+         "Function '" + function_.decl->name + "' uses too much local data (" + std::to_string(kMostLocal) + " bytes max)", false});
+    at = 0;
+  }
   function_.frame_bytes = static_cast<std::uint32_t>((at + 15) / 16 * 16);
 }
 

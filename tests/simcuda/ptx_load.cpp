@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kInput = "ptxas application ptx input, line ";
 constexpr std::size_t kMaxErrors = 30;
+constexpr std::uint64_t kTooLarge = std::uint64_t{1} << 62;  // for any space
 const LoadFailure kFine{cuda::CUDA_SUCCESS, {}};
 
 std::string dotted(unsigned version) { return std::to_string(version / 10) + "." + std::to_string(version % 10); }
@@ -73,19 +74,36 @@ Reached reach(const ModuleDecl& m, const FunctionDecl& entry) {
   return r;
 }
 
-// The bytes of frames that a thread needs from a function on; recursion is found and not followed.
-std::uint64_t stack_of(const EntryCode& code, const Function& f, std::set<const Function*>& active, bool& recursive) {
-  if (!active.insert(&f).second) {
-    recursive = true;
-    return 0;
+// The bytes of frames that a thread needs from a function on; recursion is found and not followed. Each function is looked at once, and
+// without recursion: calls may be many and deep.
+std::uint64_t stack_of(const Function& root, bool& recursive) {
+  struct State {
+    bool active = true;
+    std::uint64_t deepest = 0;  // of what it calls
+  };
+  std::map<const Function*, State> states;
+  std::vector<std::pair<const Function*, std::size_t>> path{{&root, 0}};  // and the call that is next
+  states[&root];
+  for (;;) {
+    const auto [f, next] = path.back();
+    State& state = states.at(f);
+    if (next < f->calls.size()) {
+      ++path.back().second;
+      const Call& c = f->calls[next];
+      if (c.kind == Call::Kind::Indirect) recursive = true;
+      if (c.callee == nullptr) continue;
+      const auto [known, fresh] = states.try_emplace(c.callee);
+      if (fresh) path.emplace_back(c.callee, 0);
+      else if (known->second.active) recursive = true;
+      else state.deepest = std::max(state.deepest, c.callee->frame_bytes + known->second.deepest);
+      continue;
+    }
+    state.active = false;
+    path.pop_back();
+    if (path.empty()) return f->frame_bytes + state.deepest;
+    State& caller = states.at(path.back().first);
+    caller.deepest = std::max(caller.deepest, f->frame_bytes + state.deepest);
   }
-  std::uint64_t deepest = 0;
-  for (const Call& c : f.calls) {
-    if (c.callee != nullptr) deepest = std::max(deepest, stack_of(code, *c.callee, active, recursive));
-    if (c.kind == Call::Kind::Indirect) recursive = true;
-  }
-  active.erase(&f);
-  return f.frame_bytes + deepest;
 }
 
 bool text_like(const std::string& image) {
@@ -162,8 +180,7 @@ class Loader {
         return {cuda::CUDA_ERROR_OUT_OF_MEMORY, "no memory for the variable '" + v->name + "' of " + std::to_string(v->bytes) + " bytes\n"};
       l_.allocations.push_back(*at);
       addresses_[v.get()] = *at;
-      const Memory::Place place = memory_.range(*at, size, Access::Write);
-      std::memset(place.host, 0, size);
+      const Memory::Place place = memory_.range(*at, size, Access::Write);  // fresh memory is zero, and need not be there
       if (!v->init.empty()) std::memcpy(place.host, v->init.data(), std::min<std::size_t>(v->init.size(), size));
       l_.globals[v->name] = Global{*at, v->bytes};
     }
@@ -214,7 +231,7 @@ class Loader {
       info.param_bytes = static_cast<std::uint32_t>(p->offset + p->bytes);
     }
     info.static_shared = code.static_shared;
-    info.local_bytes = static_cast<std::uint32_t>(code.local_bytes);
+    info.local_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(code.local_bytes, ~std::uint32_t{0}));
     for (const auto& g : code.functions)
       if (g) info.registers = std::max(info.registers, g->registers);
     info.reqntid = f.reqntid;
@@ -230,20 +247,22 @@ class Loader {
     context.module = l_.decl.get();
     context.errors = &errors_;
     context.addresses = addresses_;
+    constexpr std::uint64_t kMostShared = 48 * 1024;
     std::uint64_t at = 0;
     for (const Variable* v : reached.shared) {
       if (v->unsized || v->external) continue;
       at = (at + v->align - 1) / v->align * v->align;
       context.addresses[v] = at;
-      at += v->bytes;
+      if (__builtin_add_overflow(at, v->bytes, &at)) at = kTooLarge;
+    }
+    if (at > kMostShared) {
+      errors_.push_back({root.line,
+                         "Entry function '" + root.name + "' uses too much shared data (" + std::to_string(at) + " bytes, " +
+                             std::to_string(kMostShared) + " max)",
+                         false});
+      at = 0;
     }
     code.static_shared = static_cast<std::uint32_t>(at);
-    if (code.static_shared > 48 * 1024) {
-      errors_.push_back(
-          {root.line,
-           "Entry function '" + root.name + "' uses too much shared data (" + std::to_string(code.static_shared) + " bytes, 49152 max)",
-           false});
-    }
     std::uint64_t dynamic = (at + 15) / 16 * 16;
     for (const Variable* v : reached.shared)
       if (v->unsized || v->external) dynamic = (dynamic + v->align - 1) / v->align * v->align;
@@ -272,8 +291,7 @@ class Loader {
       code.clusters = code.clusters || f->clusters;
       if (f->decl == &root) code.function = f.get();
     }
-    std::set<const Function*> active;
-    code.local_bytes = stack_of(code, *code.function, active, code.recursive);
+    code.local_bytes = stack_of(*code.function, code.recursive);
   }
 
   LoadedModule& l_;

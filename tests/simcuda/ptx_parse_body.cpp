@@ -6,6 +6,11 @@
 #include "simcuda/ptx_special.h"
 
 namespace kiln::simcuda::ptx {
+namespace {
+
+constexpr std::size_t kDeepestScope = 1000;  // every name is looked for in all of them
+
+}  // namespace
 
 void Parser::body(FunctionDecl& f) {
   expect('{');
@@ -22,6 +27,7 @@ void Parser::body(FunctionDecl& f) {
   while (!scopes_.empty()) {
     if (t_.kind == Token::Kind::End) syntax_error();
     if (take('{')) {
+      if (scopes_.size() > kDeepestScope) throw SyntaxError{t_.line, "Parsing error near '{': memory exhausted"};
       Scope s;
       s.id = static_cast<std::uint32_t>(f.scope_parent.size());
       f.scope_parent.push_back(scopes_.back().id);
@@ -37,6 +43,7 @@ void Parser::body(FunctionDecl& f) {
 }
 
 void Parser::statement() {
+  const Level level(*this);
   if (t_.kind == Token::Kind::Dotted) {
     const std::string_view name = t_.text;
     if (name == "reg") {
@@ -92,16 +99,13 @@ void Parser::registers() {
   do {
     const unsigned line = t_.line;
     const std::string_view name = identifier();
-    const auto first = static_cast<std::uint32_t>(f_->registers.size());
     Scope& scope = scopes_.back();
     if (take('<')) {
-      const std::uint64_t count = unsigned_number();
+      const std::uint32_t count = number32();
       expect('>');
-      if (count > 1u << 24) throw SyntaxError{line, "Too many registers in one declaration"};
-      if (!scope.ranges.emplace(name, std::pair{first, static_cast<std::uint32_t>(count)}).second) {
+      if (!scope.ranges.emplace(name, Range{type, count}).second) {
         error(line, "Duplicate definition of variable '" + std::string(name) + "0'");
       }
-      f_->registers.resize(first + count, Register{name, type});
     } else {
       bool duplicate = scope.registers.contains(name);
       std::size_t stem = name.size();
@@ -110,10 +114,10 @@ void Parser::registers() {
       if (range != scope.ranges.end() && stem < name.size()) {
         std::uint32_t number = 0;
         std::from_chars(name.data() + stem, name.data() + name.size(), number);
-        duplicate = duplicate || number < range->second.second;
+        duplicate = duplicate || number < range->second.count;
       }
       if (duplicate) error(line, "Duplicate definition of variable '" + std::string(name) + "'");
-      scope.registers.emplace(name, std::pair{first, 1u});
+      scope.registers.emplace(name, static_cast<std::uint32_t>(f_->registers.size()));
       f_->registers.push_back({name, type});
     }
   } while (take(','));
@@ -123,9 +127,9 @@ void Parser::registers() {
 void Parser::loc() {
   advance();
   Loc l;
-  l.file = static_cast<std::uint32_t>(unsigned_number());
-  l.line = static_cast<std::uint32_t>(unsigned_number());
-  l.column = static_cast<std::uint32_t>(unsigned_number());
+  l.file = number32();
+  l.line = number32();
+  l.column = number32();
   // ", function_name label[+n], inlined_at file line column": the innermost place is what is kept.
   while (take(',')) {
     const std::string_view what = identifier();
@@ -215,17 +219,21 @@ void Parser::instruction() {
   f_->code.push_back(std::move(i));
 }
 
-std::optional<std::uint32_t> Parser::find_register(std::string_view name) const {
+std::optional<std::uint32_t> Parser::find_register(std::string_view name) {
   std::size_t stem = name.size();
   while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') --stem;
   std::uint32_t number = 0;
   const bool numbered = stem < name.size() && (name[stem] != '0' || stem + 1 == name.size()) &&
                         std::from_chars(name.data() + stem, name.data() + name.size(), number).ec == std::errc();
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-    if (const auto it = scope->registers.find(name); it != scope->registers.end()) return it->second.first;
+    if (const auto it = scope->registers.find(name); it != scope->registers.end()) return it->second;
     if (!numbered) continue;
     const auto it = scope->ranges.find(name.substr(0, stem));
-    if (it != scope->ranges.end() && number < it->second.second) return it->second.first + number;
+    if (it == scope->ranges.end() || number >= it->second.count) continue;
+    const auto index = static_cast<std::uint32_t>(f_->registers.size());
+    scope->registers.emplace(name, index);
+    f_->registers.push_back({name, it->second.type});
+    return index;
   }
   return std::nullopt;
 }
@@ -277,7 +285,7 @@ Operand Parser::simple_operand() {
       const bool minus = punct('-');
       advance();
       const std::int64_t v = constant(4);
-      o.value = minus ? -v : v;
+      o.value = minus ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(v)) : v;
     }
     return o;
   }
@@ -324,6 +332,7 @@ Operand Parser::address() {
 }
 
 Operand Parser::operand() {
+  const Level level(*this);
   Operand o;
   if (take('{')) {
     o.kind = Operand::Kind::Vector;

@@ -11,11 +11,13 @@ struct Binary {
   int level;
 };
 // From loose to tight. '<' and '>' stand for the shifts.
+constexpr std::uint64_t kMostAlign = 512;
 constexpr Binary kBinary[] = {{'|', 1}, {'^', 2}, {'&', 3}, {'<', 4}, {'>', 4}, {'+', 5}, {'-', 5}, {'*', 6}, {'/', 6}, {'%', 6}};
 
 }  // namespace
 
 std::int64_t Parser::constant_primary() {
+  const Level level(*this);
   if (take('-')) return static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(constant_primary()));
   if (take('+')) return constant_primary();
   if (take('~')) return ~constant_primary();
@@ -60,7 +62,7 @@ std::int64_t Parser::constant(int level) {
   }
 }
 
-std::unique_ptr<Variable> Parser::declarator(Space space, bool is_param) {
+std::unique_ptr<Variable> Parser::declarator(Space space, bool is_param, std::uint64_t* element_bytes) {
   auto v = std::make_unique<Variable>();
   v->space = space;
   unsigned vector = 1;
@@ -72,8 +74,11 @@ std::unique_ptr<Variable> Parser::declarator(Space space, bool is_param) {
     if (name == "align") {
       advance();
       const std::uint64_t a = unsigned_number();
-      if (a == 0 || !std::has_single_bit(a)) {
+      if (!std::has_single_bit(a) || a > std::uint64_t{1} << 31) {
         error(line, "Alignment must be a power of two");
+      } else if (a > kMostAlign && (!typed || !is_param)) {
+        error(line, "Alignment " + std::to_string(a) + " is not known to the simulated driver, whose memory is aligned to " +
+                        std::to_string(kMostAlign));
       } else if (!typed || !is_param) {  // behind .ptr it is that of what the pointer points to
         align = a;
       }
@@ -108,19 +113,27 @@ std::unique_ptr<Variable> Parser::declarator(Space space, bool is_param) {
   const std::uint64_t element = std::uint64_t{bytes_of(v->type)} * vector;
   v->align = align != 0 ? align : element;
   v->bytes = element;
-  while (take('[')) {
-    if (take(']')) {
-      v->unsized = true;
-      v->bytes = 0;
-    } else {
-      v->bytes *= static_cast<std::uint64_t>(constant());
-      expect(']');
-    }
-  }
+  if (element_bytes != nullptr) *element_bytes = element;
+  dimensions(*v);
+  if (!is_param && typed && v->bytes == 0 && !v->unsized) error(v->line, "Non-external variable '" + v->name + "' has incomplete type");
   return v;
 }
 
+void Parser::dimensions(Variable& v) {
+  while (take('[')) {
+    if (take(']')) {
+      v.unsized = true;
+      v.bytes = 0;
+      continue;
+    }
+    const unsigned line = t_.line;
+    if (__builtin_mul_overflow(v.bytes, unsigned_number(), &v.bytes)) error(line, "Constant overflow");
+    expect(']');
+  }
+}
+
 void Parser::initialiser_item(Variable& v, std::uint64_t& at, unsigned element) {
+  const Level level(*this);
   if (take('{')) {
     if (take('}')) return;
     for (bool more = true; more; more = take(',')) initialiser_item(v, at, element);
@@ -133,7 +146,7 @@ void Parser::initialiser_item(Variable& v, std::uint64_t& at, unsigned element) 
       error(last_line_, "Too many initializers for variable '" + v.name + "'");
       return;
     }
-    if (v.init.size() < v.bytes) v.init.resize(v.bytes);
+    if (v.init.size() < at + element) v.init.resize(at + element);  // what is behind it is zero
     for (unsigned i = 0; i < element && i < 8; ++i) v.init[at + i] = static_cast<std::uint8_t>(bits >> (8 * i));
   };
   const auto symbol = [&](unsigned shift) {
@@ -206,7 +219,8 @@ void Parser::add_module_variable(std::unique_ptr<Variable> v) {
 
 void Parser::variables(Space space) {
   const bool external = external_, visible = visible_;
-  auto v = declarator(space, false);
+  std::uint64_t element = 0;  // of all that are declared at once
+  auto v = declarator(space, false, &element);
   for (;;) {
     v->external = external;
     v->visible = visible;
@@ -237,11 +251,8 @@ void Parser::variables(Space space) {
     v->align = align;
     v->line = t_.line;
     v->name = std::string(identifier());
-    v->bytes = bytes_of(type);
-    while (take('[')) {
-      v->bytes *= static_cast<std::uint64_t>(constant());
-      expect(']');
-    }
+    v->bytes = element;
+    dimensions(*v);
   }
   expect(';');
 }

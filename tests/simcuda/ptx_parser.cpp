@@ -2,8 +2,14 @@
 #include "simcuda/ptx_parser.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace kiln::simcuda::ptx {
+namespace {
+
+constexpr std::uint64_t kTooLarge = std::uint64_t{1} << 62;  // for any space
+
+}  // namespace
 
 bool Parser::take(char c) {
   if (!punct(c)) return false;
@@ -36,6 +42,20 @@ std::uint64_t Parser::unsigned_number() {
   return v;
 }
 
+std::uint32_t Parser::number32() {
+  const unsigned line = t_.line;
+  const std::uint64_t v = unsigned_number();
+  if (v > ~std::uint32_t{0}) error(line, "Constant overflow");
+  return static_cast<std::uint32_t>(v);
+}
+
+void Parser::deeper() {
+  constexpr unsigned kDeepest = 1000;
+  if (++depth_ <= kDeepest) return;
+  --depth_;
+  throw SyntaxError{t_.line, "Parsing error near '" + std::string(t_.text) + "': memory exhausted"};
+}
+
 void Parser::module() {
   if (!dotted("version")) { throw SyntaxError{t_.line, "Missing .version directive at start of file '<input>'"}; }
   version();
@@ -48,9 +68,17 @@ void Parser::version() {
   advance();
   // "9.0" reads as a decimal number.
   if (t_.kind != Token::Kind::Float) syntax_error();
-  const std::string text(t_.text);
-  const auto dot = text.find('.');
-  m_.version = static_cast<unsigned>(std::stoul(text.substr(0, dot)) * 10 + std::stoul(text.substr(dot + 1)));
+  const std::string_view text = t_.text;
+  const std::size_t dot = text.find('.');
+  unsigned major = 0, minor = 0;
+  const auto read = [&](std::string_view part, unsigned& to) {
+    const auto r = std::from_chars(part.data(), part.data() + part.size(), to);
+    if (r.ec != std::errc() || r.ptr != part.data() + part.size() || to > 999) syntax_error();
+  };
+  read(text.substr(0, dot), major);
+  if (dot == std::string_view::npos) syntax_error();
+  read(text.substr(dot + 1), minor);
+  m_.version = major * 10 + minor;
   advance();
 }
 
@@ -118,7 +146,7 @@ void Parser::directive() {
 
 void Parser::file() {
   advance();
-  const auto index = static_cast<std::uint32_t>(unsigned_number());
+  const std::uint32_t index = number32();
   if (t_.kind != Token::Kind::String) syntax_error();
   m_.files[index] = std::string(t_.text);
   advance();
@@ -144,13 +172,16 @@ void Parser::alias() {
     error(line, "Unknown symbol '" + std::string(target) + "'");
     return;
   }
-  m_.function_by_name[name] = it->second;
+  m_.function_by_name[std::string(name)] = it->second;
 }
 
-std::array<std::uint32_t, 3> Parser::three() {
+std::array<std::uint32_t, 3> Parser::three(std::string_view directive) {
   std::array<std::uint32_t, 3> v{1, 1, 1};
   std::size_t i = 0;
-  for (bool more = true; more && i < 3; more = take(',')) v[i++] = static_cast<std::uint32_t>(unsigned_number());
+  for (bool more = true; more && i < 3; more = take(',')) {
+    v[i] = number32();
+    if (v[i++] == 0) error(last_line_, "Positive non-zero value expected for " + std::string(directive));
+  }
   return v;
 }
 
@@ -160,17 +191,17 @@ void Parser::function_attributes(FunctionDecl& f) {
     const unsigned line = t_.line;
     advance();
     if (name == "reqntid") {
-      f.reqntid = three();
+      f.reqntid = three(name);
     } else if (name == "maxntid") {
-      f.maxntid = three();
+      f.maxntid = three(name);
     } else if (name == "reqnctapercluster") {
-      f.reqnctapercluster = three();
+      f.reqnctapercluster = three(name);
     } else if (name == "minnctapersm") {
-      f.minnctapersm = static_cast<std::uint32_t>(unsigned_number());
+      f.minnctapersm = number32();
     } else if (name == "maxnctapersm" || name == "maxclusterrank") {
       unsigned_number();
     } else if (name == "maxnreg") {
-      f.maxnreg = static_cast<std::uint32_t>(unsigned_number());
+      f.maxnreg = number32();
     } else if (name == "noreturn") {
       f.noreturn = true;
     } else if (name == "abi_preserve" || name == "abi_preserve_control") {
@@ -201,11 +232,26 @@ std::vector<std::unique_ptr<Variable>> Parser::params() {
     auto v = declarator(Space::Param, true);
     offset = (offset + v->align - 1) / v->align * v->align;
     v->offset = offset;
-    offset += v->bytes;
+    if (__builtin_add_overflow(offset, v->bytes, &offset)) offset = kTooLarge;
     list.push_back(std::move(v));
   }
   expect(')');
   return list;
+}
+
+void Parser::entry_params(const FunctionDecl& f) {
+  std::uint64_t bytes = 0;
+  for (const auto& p : f.params) {
+    bytes = std::max(bytes, p->offset + p->bytes);
+    if (p->bytes == 0) error(f.line, "Parameter to entry function cannot be an incomplete array.");
+  }
+  const std::uint64_t most = m_.version >= 81 ? 0x7ffc : 0x1100;
+  if (bytes <= most) return;
+  const auto hex = [](std::uint64_t v) {
+    std::array<char, 16> digits{};
+    return "0x" + std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), v, 16).ptr);
+  };
+  error(f.line, "Entry function '" + f.name + "' uses too much parameter space (" + hex(bytes) + " bytes, " + hex(most) + " max).");
 }
 
 void Parser::function(bool entry) {
@@ -223,6 +269,7 @@ void Parser::function(bool entry) {
   f->name = std::string(identifier());
   if (punct('(')) f->params = params();
   function_attributes(*f);
+  if (entry) entry_params(*f);
 
   const auto known = m_.function_by_name.find(f->name);
   FunctionDecl* target = nullptr;

@@ -34,6 +34,19 @@ class Parser {
   [[noreturn]] void syntax_error() const;
   void error(unsigned line, std::string text) { errors_.push_back({line, std::move(text), false}); }
   std::uint64_t unsigned_number();
+  std::uint32_t number32();  // what the assembler keeps in 32 bits
+  // While one lives, what is being read is one level deeper. Texts may nest only so deep: whatever handles them recurses.
+  class Level {
+   public:
+    explicit Level(Parser& parser) : parser_(parser) { parser_.deeper(); }
+    ~Level() { --parser_.depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    Parser& parser_;
+  };
+  void deeper();
 
   // Module level.
   void version();
@@ -44,11 +57,14 @@ class Parser {
   void alias();
   void function(bool entry);
   void function_attributes(FunctionDecl& f);
+  void entry_params(const FunctionDecl& f);  // checks them
   std::vector<std::unique_ptr<Variable>> params();
-  std::array<std::uint32_t, 3> three();
+  std::array<std::uint32_t, 3> three(std::string_view directive);
 
   // Variables (ptx_parse_variable.cpp).
-  std::unique_ptr<Variable> declarator(Space space, bool is_param);  // what follows the space: alignment, type, name, dimensions
+  // What follows the space: alignment, type, name, dimensions.
+  std::unique_ptr<Variable> declarator(Space space, bool is_param, std::uint64_t* element_bytes = nullptr);
+  void dimensions(Variable& v);  // "[4][2]": as often as its bytes
   void initialiser(Variable& v);
   void initialiser_item(Variable& v, std::uint64_t& at, unsigned element);
   void variables(Space space);  // of the module or of a body
@@ -68,13 +84,17 @@ class Parser {
   Operand simple_operand();
   Operand address();
   Operand named();
-  std::optional<std::uint32_t> find_register(std::string_view name) const;
+  std::optional<std::uint32_t> find_register(std::string_view name);
   const Variable* find_variable(std::string_view name) const;
 
+  struct Range {
+    Type type = Type::None;
+    std::uint32_t count = 0;
+  };
   struct Scope {
     std::uint32_t id = 0;
-    std::unordered_map<std::string_view, std::pair<std::uint32_t, std::uint32_t>> registers;  // name -> index, 1
-    std::unordered_map<std::string_view, std::pair<std::uint32_t, std::uint32_t>> ranges;     // stem -> first index, count
+    std::unordered_map<std::string_view, std::uint32_t> registers;  // those named so far -> index
+    std::unordered_map<std::string_view, Range> ranges;             // by stem; their registers are made when they are named
     std::unordered_map<std::string_view, const Variable*> variables;
   };
 
@@ -83,6 +103,7 @@ class Parser {
   Lexer lexer_;
   Token t_;
   unsigned last_line_ = 1;
+  unsigned depth_ = 0;
   FunctionDecl* f_ = nullptr;  // whose body is being read
   std::vector<Scope> scopes_;
   std::uint32_t loc_ = 0;

@@ -59,7 +59,7 @@ std::byte* global(Warp& w, const Op& op, unsigned lane, u64 address, unsigned si
   Block& b = *w.block;
   if (address % size != 0) misaligned(w, op, lane, address, size, kind, "global");
   Memory::Window& window = b.worker->windows[op.target];
-  if (address < window.begin || address + size > window.end) [[unlikely]] {
+  if (address < window.begin || address >= window.end || size > window.end - address) [[unlikely]] {
     const auto found = b.launch->memory->window(address);
     if (!found || size > found->end - address) {
       const bool freed = b.launch->memory->access(address, 1, Access::Read).fault == MemoryFault::Freed;
