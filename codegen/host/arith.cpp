@@ -118,9 +118,9 @@ Value* Arith::quotient(Type t, Value* x, Value* y) {
   const bool is_signed = ir::is_signed(t);
   if (!type->isVectorTy() || ir::bit_width(t) > 32 || llvm::isa<llvm::Constant>(y))
     return is_signed ? b_.CreateSDiv(x, y) : b_.CreateUDiv(x, y);
-  // The CPU has no vector division of integers. A quotient of 32-bit integers, computed in f64, is off by less than its distance to the
-  // next integer.
-  llvm::Type* real_type = with_lane(type, b_.getDoubleTy());
+  // The CPU has no vector division of integers. A quotient of 32-bit integers, computed in f64, or of 16-bit ones in f32, is off by less
+  // than its distance to the next integer.
+  llvm::Type* real_type = with_lane(type, ir::bit_width(t) > 16 ? b_.getDoubleTy() : b_.getFloatTy());
   if (is_signed) return b_.CreateFPToSI(b_.CreateFDiv(b_.CreateSIToFP(x, real_type), b_.CreateSIToFP(y, real_type)), type);
   return b_.CreateFPToUI(b_.CreateFDiv(b_.CreateUIToFP(x, real_type), b_.CreateUIToFP(y, real_type)), type);
 }

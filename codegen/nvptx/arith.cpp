@@ -151,6 +151,10 @@ Value* min_max(llvm::IRBuilder<>& b, bool max, ir::Type type, Value* x, Value* y
 
 // LLVM makes a branch and a bit count of its own cttz, and a cttz of anything it recognises as one.
 Value* trailing_zeros(llvm::IRBuilder<>& b, Value* x) {
+  if (const unsigned width = x->getType()->getIntegerBitWidth(); width < 32) {  // a bit of its own stands where the value ends
+    Value* const marked = b.CreateOr(b.CreateZExt(x, b.getInt32Ty()), b.getInt32(1u << width));
+    return b.CreateTrunc(trailing_zeros(b, marked), x->getType());
+  }
   const bool wide = x->getType()->isIntegerTy(64);
   return leading_zeros(b, assembly(b, x->getType(), wide ? "brev.b64 $0, $1;" : "brev.b32 $0, $1;", wide ? "=l,l" : "=r,r", {x}));
 }

@@ -79,7 +79,7 @@ Value* Lowering::either(Value* mask, const std::function<Value*()>& when_full, c
 
 // --- shuffles ---------------------------------------------------------------------------------------------------------
 
-// The hardware moves 32 bits: a 64-bit value goes in two halves, a bool as a word.
+// The hardware moves 32 bits: a 64-bit value goes in two halves, a smaller one as a word.
 Value* Lowering::shuffle_bits(llvm::Intrinsic::ID id, Value* mask, Value* v, Value* operand, unsigned clamp) {
   llvm::Type* const t = v->getType();
   const auto move = [&](Value* word) { return call(id, {mask, word, operand, i32(clamp)}); };
@@ -87,7 +87,7 @@ Value* Lowering::shuffle_bits(llvm::Intrinsic::ID id, Value* mask, Value* v, Val
   const unsigned width = static_cast<unsigned>(t->getPrimitiveSizeInBits().getFixedValue());
   Value* const bits = b_.CreateBitCast(v, b_.getIntNTy(width));
   if (width == 32) return b_.CreateBitCast(move(bits), t);
-  if (width != 64) fail(*current_, "values of this type cannot be exchanged between lanes yet");
+  if (width < 32) return b_.CreateBitCast(b_.CreateTrunc(move(b_.CreateZExt(bits, b_.getInt32Ty())), bits->getType()), t);
   Value* const low = move(b_.CreateTrunc(bits, b_.getInt32Ty()));
   Value* const high = move(b_.CreateTrunc(b_.CreateLShr(bits, 32), b_.getInt32Ty()));
   Value* const both = b_.CreateOr(b_.CreateZExt(low, bits->getType()), b_.CreateShl(b_.CreateZExt(high, bits->getType()), 32));

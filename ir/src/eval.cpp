@@ -63,9 +63,9 @@ T remainder(T a, T b) {
 
 template <class T>
 T multiply_high(T a, T b) {
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (sizeof(T) <= 4) {
     using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
-    return static_cast<T>((Wide{a} * Wide{b}) >> 32);
+    return static_cast<T>((Wide{a} * Wide{b}) >> (8 * sizeof(T)));
   } else {
     using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
     return static_cast<T>((Wide{a} * Wide{b}) >> 64);
@@ -196,6 +196,10 @@ template <class F>
 Result with_type(Type t, F&& f) {
   switch (t) {
     case Type::Bool: return f(bool{});
+    case Type::I8: return f(std::int8_t{});
+    case Type::U8: return f(std::uint8_t{});
+    case Type::I16: return f(std::int16_t{});
+    case Type::U16: return f(std::uint16_t{});
     case Type::I32: return f(std::int32_t{});
     case Type::U32: return f(std::uint32_t{});
     case Type::I64: return f(std::int64_t{});
@@ -246,6 +250,10 @@ std::optional<std::uint64_t> evaluate(Opcode code, Type result_type, Type operan
   for (std::size_t i = 0; i < operands.size(); ++i) in[i] = operands[i];
   switch (operand_type) {
     case Type::Bool: return arithmetic_bool(code, in.data());
+    case Type::I8: return arithmetic<std::int8_t>(code, in.data());
+    case Type::U8: return arithmetic<std::uint8_t>(code, in.data());
+    case Type::I16: return arithmetic<std::int16_t>(code, in.data());
+    case Type::U16: return arithmetic<std::uint16_t>(code, in.data());
     case Type::I32: return arithmetic<std::int32_t>(code, in.data());
     case Type::U32: return arithmetic<std::uint32_t>(code, in.data());
     case Type::I64: return arithmetic<std::int64_t>(code, in.data());

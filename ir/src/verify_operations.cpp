@@ -256,6 +256,7 @@ class Operations {
     if (has_result(row.form)) result_is(op, m.element);
     if (is_atomic(op.code)) {
       if ((row.types & type_class(m.element)) == 0) say(which + " is not defined for " + text(m.element));
+      else if (bit_width(m.element) < 32) say(which + ": atomics work on elements of 32 and 64 bits, not on " + text(m.element));
       if (m.space == Space::Local) say(which + ": atomics work on buffers and shared memory, not on a thread's own");
     }
     if (m.space != Space::Global) return;
@@ -336,7 +337,7 @@ class Operations {
     return evaluate(op.code, op.type, operand_type, std::span(zeros).first(op.operands.size())).has_value();
   }
 
-  static constexpr const char* kUsableTypes = "bool, i32, u32, i64, u64, f32 and f64 have";
+  static constexpr const char* kUsableTypes = "bool, the integers, f32 and f64 have";
 
   const Kernel& k_;
   Stage stage_;

@@ -10,7 +10,7 @@ using ir::Type;
 
 namespace {
 
-constexpr Type kTypes[] = {Type::I32, Type::U32, Type::I64, Type::U64, Type::F32, Type::F64};
+constexpr Type kTypes[] = {Type::I8, Type::U8, Type::I16, Type::U16, Type::I32, Type::U32, Type::I64, Type::U64, Type::F32, Type::F64};
 
 std::vector<std::uint64_t> interesting(Type t) {
   std::vector<std::uint64_t> v;
@@ -211,6 +211,8 @@ ir::Kernel make(Type t, const std::vector<Row>& rows, Way way, std::uint64_t sec
     }
     if (rows[r].result == Type::F32) v = b.bit_cast(Type::U32, v);
     if (rows[r].result == Type::F64) v = b.bit_cast(Type::U64, v);
+    if (rows[r].result == Type::I8) v = b.cast(Type::U8, v);
+    if (rows[r].result == Type::I16) v = b.cast(Type::U16, v);
     if (rows[r].result == Type::I32) v = b.cast(Type::U32, v);
     b.store(out, {b.const_u32(static_cast<std::uint32_t>(r)), i}, b.cast(Type::U64, v));
   }
@@ -261,8 +263,12 @@ void hold(const std::string& level, Type t, Way way, std::uint64_t second = 0) {
     auto ta = narrow<T>(a), tb = narrow<T>(b), tc = narrow<T>(c);
     k.run({blocks, 1, 1}, {buffer(ta), buffer(tb), buffer(tc), buffer(out, {rows.size(), a.size()})});
   };
-  if (ir::byte_size(t) == 4) run(std::uint32_t{});
-  else run(std::uint64_t{});
+  switch (ir::byte_size(t)) {
+    case 1: run(std::uint8_t{}); break;
+    case 2: run(std::uint16_t{}); break;
+    case 4: run(std::uint32_t{}); break;
+    default: run(std::uint64_t{});
+  }
   for (std::size_t r = 0; r < rows.size(); ++r) {
     int shown = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {

@@ -137,6 +137,15 @@ constexpr Conversion<f32, i32> kToI32[] = {{kNan, 0},
                                            {2147483648.0f, 2147483647},
                                            {-2147483648.0f, -2147483647 - 1},
                                            {-0.0f, 0}};
+constexpr Conversion<f32, i8> kToI8[] = {{300.0f, 127}, {-200.0f, -128}, {kNan, 0},       {kInf, 127},
+                                         {-kInf, -128}, {127.9f, 127},   {-128.9f, -128}, {-1.9f, -1}};
+constexpr Conversion<f32, u8> kToU8[] = {{-5.0f, 0}, {300.0f, 255}, {255.9f, 255}, {-0.9f, 0},
+                                         {kNan, 0},  {kInf, 255},   {-kInf, 0},    {2.9f, 2}};
+constexpr Conversion<f32, i16> kToI16[] = {{70000.0f, 32767}, {-70000.0f, -32768}, {kNan, 0},
+                                           {-1.9f, -1},       {32767.5f, 32767},   {-32768.5f, -32768}};
+constexpr Conversion<f64, u16> kToU16[] = {{70000.0, 65535}, {-1.0, 0}, {65535.9, 65535}, {1e300, 65535}, {-0.5, 0}, {4660.9, 4660}};
+constexpr Conversion<i8, f32> kFromI8[] = {{-128, -128.0f}, {127, 127.0f}, {-1, -1.0f}, {0, 0.0f}};
+constexpr Conversion<u16, f64> kFromU16[] = {{65535, 65535.0}, {32768, 32768.0}, {0, 0.0}};
 constexpr Conversion<f32, u32> kToU32[] = {{kNan, 0},           {-1.0f, 0}, {5e9f, 4294967295u}, {4294967040.0f, 4294967040u},
                                            {kInf, 4294967295u}, {-kInf, 0}, {-0.9f, 0},          {3e9f, 3000000000u}};
 constexpr Conversion<f32, i64> kToI64[] = {{kNan, 0},
@@ -291,6 +300,10 @@ TEST_CASE("a block's min and max of values with NaN among them follow min and ma
 }
 
 TEST_CASE("floats become integers by truncation, saturate out of range, and NaN gives 0") {
+  check_conversion<f32, i8, kToI8>();
+  check_conversion<f32, u8, kToU8>();
+  check_conversion<f32, i16, kToI16>();
+  check_conversion<f64, u16, kToU16>();
   check_conversion<f32, i32, kToI32>();
   check_conversion<f32, u32, kToU32>();
   check_conversion<f32, i64, kToI64>();
@@ -300,6 +313,8 @@ TEST_CASE("floats become integers by truncation, saturate out of range, and NaN 
 }
 
 TEST_CASE("integers become floats rounded once, to nearest even, and so do f64 to f32") {
+  check_conversion<i8, f32, kFromI8>();
+  check_conversion<u16, f64, kFromU16>();
   check_conversion<i32, f32, kFromI32>();
   check_conversion<i64, f32, kFromI64>();
   check_conversion<u64, f32, kFromU64>();

@@ -156,6 +156,12 @@ constexpr u64 kBits64[] = {0, 1, 0x8000000000000000u, 0x0000000100000000u, ~u64{
 constexpr i64 kBitsSigned64[] = {0, 1, kMin<i64>, i64{1} << 32, -1};
 constexpr u32 kBits32[] = {0, 1, 0x80000000u, 0xE2, 0x2F, ~0u, 0x80, 0xFF, 0xC1};
 constexpr i32 kBitsSigned32[] = {0, 1, kMin<i32>, 0xE2, 0x2F, -1};
+constexpr u8 kBits8[] = {0, 1, 0x80, 0xE2, 0x2F, 0xFF};
+constexpr i8 kBitsSigned8[] = {0, 1, kMin<i8>, 64, -1};
+constexpr u16 kBits16[] = {0, 1, 0x8000, 0x0100, 0xFFFF};
+constexpr i16 kBitsSigned16[] = {0, 1, kMin<i16>, 0x0100, -1};
+constexpr i8 kSigned8[] = {0, 1, -1, 7, -7, kMin<i8>, kMax<i8>};
+constexpr i16 kSigned16[] = {0, 1, -1, 7, -7, kMin<i16>, kMax<i16>};
 constexpr i32 kSigned32[] = {0, 1, -1, 7, -7, kMin<i32>, kMax<i32>};
 constexpr i64 kSigned64[] = {0, 1, -1, 7, -7, kMin<i64>, kMax<i64>};
 constexpr i32 kDivisors[] = {7, 1, 255, 42, -3, kMin<i32>, 0};
@@ -165,6 +171,13 @@ template <class T>
 struct ShiftRow {
   T x, count, left, right;
 };
+constexpr ShiftRow<u8> kShift8[] = {{0x81, 0, 0x81, 0x81}, {0x81, 1, 2, 0x40}, {0x81, 7, 0x80, 1},
+                                    {0x81, 8, 0, 0},       {0xFF, 0xFF, 0, 0}, {0xFF, 32, 0, 0}};
+constexpr ShiftRow<i8> kShiftSigned8[] = {{-8, 1, -16, -4}, {-8, 7, 0, -1}, {-8, 8, 0, -1}, {-8, -1, 0, -1}, {8, 9, 0, 0}, {1, 7, -128, 0}};
+constexpr ShiftRow<u16> kShift16[] = {
+    {0x8001, 1, 2, 0x4000}, {0x8001, 15, 0x8000, 1}, {0x8001, 16, 0, 0}, {0xFFFF, 0xFFFF, 0, 0}, {0xFFFF, 32, 0, 0}};
+constexpr ShiftRow<i16> kShiftSigned16[] = {{-8, 1, -16, -4}, {-8, 15, 0, -1}, {-8, 16, 0, -1},
+                                            {-8, -1, 0, -1},  {8, 17, 0, 0},   {1, 15, kMin<i16>, 0}};
 constexpr ShiftRow<u32> kShift32[] = {
     {0x80000001u, 0, 0x80000001u, 0x80000001u},
     {0x80000001u, 1, 2, 0x40000000u},
@@ -242,6 +255,15 @@ constexpr Pair<u64> kHigh64[] = {{~u64{0}, ~u64{0}, ~u64{0} - 1},
                                  {7, 9, 0}};
 constexpr Pair<i64> kHighSigned64[] = {
     {-1, -1, 0}, {-1, 1, -1}, {kMin<i64>, kMin<i64>, i64{1} << 62}, {kMin<i64>, kMax<i64>, -(i64{1} << 62)}, {kMin<i64>, -1, 0}};
+constexpr Pair<u8> kSum8[] = {{255, 1, 0}, {128, 128, 0}, {200, 100, 44}, {2, 3, 5}};
+constexpr Pair<i8> kSumSigned8[] = {{127, 1, -128}, {-128, -1, 127}, {100, 100, -56}, {-2, 3, 1}};
+constexpr Pair<u16> kDifference16[] = {{0, 1, 65535}, {10, 20, 65526}, {255, 0, 255}};
+constexpr Pair<i16> kProductSigned16[] = {{256, 256, 0}, {kMin<i16>, -1, kMin<i16>}, {-7, 6, -42}, {300, 300, 24464}};
+constexpr Pair<u8> kProduct8[] = {{16, 16, 0}, {255, 255, 1}, {15, 17, 255}};
+constexpr Pair<u8> kHigh8[] = {{255, 255, 254}, {128, 2, 1}, {15, 17, 0}};
+constexpr Pair<i8> kHighSigned8[] = {{-1, -1, 0}, {-1, 1, -1}, {-128, -128, 64}, {-128, 127, -64}};
+constexpr Pair<u16> kHigh16[] = {{65535, 65535, 65534}, {32768, 2, 1}, {255, 257, 0}};
+constexpr Pair<i16> kHighSigned16[] = {{-1, 1, -1}, {kMin<i16>, kMin<i16>, 16384}, {kMin<i16>, kMax<i16>, -16384}};
 constexpr Pair<u32> kSum32[] = {{~0u, 1, 0}, {0x80000000u, 0x80000000u, 0}, {2, 3, 5}};
 constexpr Pair<i32> kSumSigned32[] = {{kMax<i32>, 1, kMin<i32>}, {kMin<i32>, -1, kMax<i32>}, {-2, 3, 1}};
 constexpr Pair<i64> kSumSigned64[] = {{kMax<i64>, 1, kMin<i64>}, {kMin<i64>, -1, kMax<i64>}, {0xFFFFFFFF, 1, i64{1} << 32}};
@@ -291,6 +313,10 @@ void check_pairs(const char* name, F) {
 }  // namespace
 
 TEST_CASE("division truncates toward zero and never traps, with loaded and with known operands") {
+  check_division<i8>();
+  check_division<i16>();
+  check_division<u8>();
+  check_division<u16>();
   check_division<i32>();
   check_division<i64>();
   check_division<u32>();
@@ -319,6 +345,22 @@ TEST_CASE("the bits of a zero and of 64-bit values are counted") {
   check_unary<i32, kBitsSigned32>("popcount", CountOnes(), list<i32>({0, 1, 1, 4, 5, 32}));
 }
 
+TEST_CASE("the bits of 8- and 16-bit values are counted: a zero has 8 or 16") {
+  check_unary<u8, kBits8>("clz", CountLeading(), list<u8>({8, 7, 0, 0, 2, 0}));
+  check_unary<u8, kBits8>("ctz", CountTrailing(), list<u8>({8, 0, 7, 1, 0, 0}));
+  check_unary<u8, kBits8>("popcount", CountOnes(), list<u8>({0, 1, 1, 4, 5, 8}));
+  check_unary<u8, kBits8>("first_set", FirstSet(), list<u8>({0, 1, 8, 2, 1, 1}));
+  check_unary<i8, kBitsSigned8>("clz", CountLeading(), list<i8>({8, 7, 0, 1, 0}));
+  check_unary<i8, kBitsSigned8>("ctz", CountTrailing(), list<i8>({8, 0, 7, 6, 0}));
+  check_unary<i8, kBitsSigned8>("popcount", CountOnes(), list<i8>({0, 1, 1, 1, 8}));
+  check_unary<u16, kBits16>("clz", CountLeading(), list<u16>({16, 15, 0, 7, 0}));
+  check_unary<u16, kBits16>("ctz", CountTrailing(), list<u16>({16, 0, 15, 8, 0}));
+  check_unary<u16, kBits16>("popcount", CountOnes(), list<u16>({0, 1, 1, 1, 16}));
+  check_unary<i16, kBitsSigned16>("clz", CountLeading(), list<i16>({16, 15, 0, 7, 0}));
+  check_unary<i16, kBitsSigned16>("ctz", CountTrailing(), list<i16>({16, 0, 15, 8, 0}));
+  check_unary<i16, kBitsSigned16>("popcount", CountOnes(), list<i16>({0, 1, 1, 1, 16}));
+}
+
 TEST_CASE("sums, differences, products and negations wrap, signed ones too") {
   check_pairs<u32, kSum32>("add", Plus());
   check_pairs<i32, kSumSigned32>("add", Plus());
@@ -327,6 +369,15 @@ TEST_CASE("sums, differences, products and negations wrap, signed ones too") {
   check_pairs<i32, kDifferenceSigned32>("sub", Minus());
   check_pairs<i32, kProductSigned32>("mul", Times());
   check_pairs<u64, kProduct64>("mul", Times());
+  check_pairs<u8, kSum8>("add", Plus());
+  check_pairs<i8, kSumSigned8>("add", Plus());
+  check_pairs<u16, kDifference16>("sub", Minus());
+  check_pairs<i16, kProductSigned16>("mul", Times());
+  check_pairs<u8, kProduct8>("mul", Times());
+  check_unary<i8, kSigned8>("neg", Negate(), list<i8>({0, -1, 1, -7, 7, kMin<i8>, -kMax<i8>}));
+  check_unary<i16, kSigned16>("neg", Negate(), list<i16>({0, -1, 1, -7, 7, kMin<i16>, -kMax<i16>}));
+  check_unary<i8, kSigned8>("abs", Absolute(), list<i8>({0, 1, 1, 7, 7, kMin<i8>, kMax<i8>}));
+  check_unary<i16, kSigned16>("abs", Absolute(), list<i16>({0, 1, 1, 7, 7, kMin<i16>, kMax<i16>}));
   check_unary<i32, kSigned32>("neg", Negate(), list<i32>({0, -1, 1, -7, 7, kMin<i32>, -kMax<i32>}));
   check_unary<i64, kSigned64>("neg", Negate(), list<i64>({0, -1, 1, -7, 7, kMin<i64>, -kMax<i64>}));
   check_unary<i32, kSigned32>("abs", Absolute(), list<i32>({0, 1, 1, 7, 7, kMin<i32>, kMax<i32>}));
@@ -334,6 +385,10 @@ TEST_CASE("sums, differences, products and negations wrap, signed ones too") {
 }
 
 TEST_CASE("mul_hi gives the high half of the whole product") {
+  check_pairs<u8, kHigh8>("mul_hi", High());
+  check_pairs<i8, kHighSigned8>("mul_hi", High());
+  check_pairs<u16, kHigh16>("mul_hi", High());
+  check_pairs<i16, kHighSigned16>("mul_hi", High());
   check_pairs<u32, kHigh32>("mul_hi", High());
   check_pairs<i32, kHighSigned32>("mul_hi", High());
   check_pairs<u64, kHigh64>("mul_hi", High());
@@ -341,10 +396,38 @@ TEST_CASE("mul_hi gives the high half of the whole product") {
 }
 
 TEST_CASE("a shift by the width or more gives zero, or the sign, and a count is unsigned") {
+  check_shifts<u8, kShift8>();
+  check_shifts<i8, kShiftSigned8>();
+  check_shifts<u16, kShift16>();
+  check_shifts<i16, kShiftSigned16>();
   check_shifts<u32, kShift32>();
   check_shifts<i32, kShiftSigned32>();
   check_shifts<u64, kShift64>();
   check_shifts<i64, kShiftSigned64>();
+}
+
+TEST_CASE("differences of bytes are signed where the author casts first") {
+  const std::vector<u8> x{0, 10, 255, 200}, y{255, 20, 0, 100};
+  const auto k =
+      kernel("byte_distance", [](In<u8> a, In<u8> b, Out<i32> d, InOut<i32> total, Out<f32> rest, Out<i32> negative, Out<u8> wrapped) {
+        auto i = global_id().x;
+        If (i < a.size()) {
+          Val<i32> distance = abs(cast<i32>(a[i]) - cast<i32>(b[i]));
+          d[i] = distance;
+          total.atomic_add(0, distance);
+          rest[i] = 255.0f - cast<f32>(a[i]);
+          negative[i] = -cast<i32>(a[i]);
+          wrapped[i] = a[i] - b[i];
+        }
+      });
+  const auto outcomes = run_everywhere(
+      *k, {{1}, {7}},
+      {buffer(x), buffer(y), filled<i32>(4, 99), filled<i32>(1, 0), filled<f32>(4, 99), filled<i32>(4, 99), filled<u8>(4, 99)});
+  expect<i32>(outcomes, 2, {255, 10, 255, 100});
+  expect<i32>(outcomes, 3, {620});
+  expect<f32>(outcomes, 4, {255, 245, 0, 55});
+  expect<i32>(outcomes, 5, {0, -10, -255, -200});
+  expect<u8>(outcomes, 6, {1, 246, 255, 100});
 }
 
 TEST_CASE("differences of unsigned values are signed where the author casts first") {

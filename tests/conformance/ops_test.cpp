@@ -14,13 +14,14 @@ using ir::Type;
 
 namespace {
 
-const std::vector<Type> kTypes{Type::Bool, Type::I32, Type::U32, Type::I64, Type::U64, Type::F32, Type::F64};
+const std::vector<Type> kTypes{Type::Bool, Type::I8,  Type::U8,  Type::I16, Type::U16, Type::I32,
+                               Type::U32,  Type::I64, Type::U64, Type::F32, Type::F64};
 
 void put(std::vector<std::uint8_t>& bytes, std::size_t i, unsigned size, std::uint64_t bits) {
   for (unsigned k = 0; k < size; ++k) bytes[i * size + k] = static_cast<std::uint8_t>(bits >> (8 * k));
 }
 
-// Bools travel as u32 in memory here: 8-bit memory is for the language issues.
+// Bools travel as u32 in memory here, so that a wrong one would show.
 Type in_memory(Type t) { return t == Type::Bool ? Type::U32 : t; }
 
 struct Table {

@@ -21,7 +21,7 @@ ValueId Generator::extent_minus(const Memory& m, unsigned dimension, Type t, std
 // Inside: no index reaches the extent, or none is given.
 ValueId Generator::side_by_side(const Memory& m, unsigned dimension, bool edge) {
   const std::uint64_t n = m.extents[dimension];
-  const Type t = r_.chance(65) ? Type::U32 : any_integer();
+  const Type t = r_.chance(65) ? Type::U32 : index_type(n + 3 * total_);
   struct Counter {
     ValueId id;
     std::uint64_t count;
@@ -56,7 +56,7 @@ ValueId Generator::side_by_side(const Memory& m, unsigned dimension, bool edge) 
 
 ValueId Generator::index_at_edge(const Memory& m, unsigned dimension, bool uniform) {
   case_.may_fault = true;
-  const Type t = r_.chance(50) ? Type::U32 : any_integer();
+  const Type t = r_.chance(50) ? Type::U32 : index_type(m.extents[dimension]);
   const auto near = [&] { return extent_minus(m, dimension, t, 1 - std::uint64_t{r_.below(3)}); };
   if (uniform) return r_.chance(80) ? near() : value(t, 1, true).id;
   switch (r_.below(7)) {
@@ -73,7 +73,7 @@ ValueId Generator::index_at_edge(const Memory& m, unsigned dimension, bool unifo
 
 ValueId Generator::index_inside(const Memory& m, unsigned dimension, bool uniform) {
   const std::uint64_t n = m.extents[dimension];
-  if (uniform && r_.chance(40)) return b_.constant(any_integer(), r_.chance(50) ? n - 1 : r_.below(static_cast<std::uint32_t>(n)));
+  if (uniform && r_.chance(40)) return b_.constant(index_type(n), r_.chance(50) ? n - 1 : r_.below(static_cast<std::uint32_t>(n)));
   if (!uniform && r_.chance(60)) {
     const ValueId i = side_by_side(m, dimension, false);
     if (i != kNone) return i;
@@ -191,7 +191,7 @@ void Generator::own_statement() {
   switch (r_.below(4)) {
     case 0: fold(keep(b_.load(m.alias != kNone && r_.chance(50) ? m.alias : m.mem, at), false).id); break;
     case 1:
-      if (shape_.atomics) {  // alone on its cell: results are known
+      if (shape_.atomics && ir::bit_width(m.type) >= 32) {  // alone on its cell: results are known
         static const std::vector<Opcode> on_floats{Opcode::AtomicAdd, Opcode::AtomicMin, Opcode::AtomicMax, Opcode::AtomicExchange};
         static const std::vector<Opcode> on_integers{Opcode::AtomicAdd, Opcode::AtomicSub, Opcode::AtomicMin, Opcode::AtomicMax,
                                                      Opcode::AtomicAnd, Opcode::AtomicOr,  Opcode::AtomicXor, Opcode::AtomicExchange};

@@ -54,6 +54,16 @@ class Generator {
   // Types of this kernel: few, so that its values meet each other.
   Type any_type() { return r_.pick(types_); }
   Type any_integer() { return r_.pick(integers_); }
+  // One that holds the indices of an array of `count` elements, and what index expressions come to; else u32.
+  Type index_type(std::uint64_t count) {
+    const Type t = any_integer();
+    return (ir::value_mask(t) >> 1) >= 2 * (count + total_) + 16 ? t : Type::U32;
+  }
+  // One that there are atomics of.
+  Type any_atomic_integer() {
+    const Type t = any_integer();
+    return ir::bit_width(t) >= 32 ? t : Type::U32;
+  }
   Type any_float() { return r_.pick(floats_); }
   Type any_number() { return r_.pick(numbers_); }
 

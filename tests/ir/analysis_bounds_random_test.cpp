@@ -40,7 +40,7 @@ class Random {
 
 // --- kernels -----------------------------------------------------------------------------------------------------------------------
 
-constexpr Type kTypes[] = {Type::U32, Type::U32, Type::I32, Type::U64, Type::I64};
+constexpr Type kTypes[] = {Type::U32, Type::U32, Type::I32, Type::U64, Type::I64, Type::U8, Type::I16};
 
 class Generator {
  public:
@@ -65,8 +65,8 @@ class Generator {
  private:
   // Mostly one type for all, as people write it.
   Type type_of_params(int n) {
-    if (n == 0) common_ = kTypes[random_.below(5)];
-    return random_.chance(85) ? common_ : kTypes[random_.below(5)];
+    if (n == 0) common_ = kTypes[random_.below(std::size(kTypes))];
+    return random_.chance(85) ? common_ : kTypes[random_.below(std::size(kTypes))];
   }
 
   ValueId leaf() {
@@ -80,7 +80,7 @@ class Generator {
       case 5: return b_.query(Opcode::BlockId, axis);
       case 6: return b_.query(Opcode::GlobalId, axis);
       case 7: return b_.query(Opcode::LaneId);
-      default: return number(kTypes[random_.below(5)]);
+      default: return number(kTypes[random_.below(std::size(kTypes))]);
     }
   }
   ValueId number(Type t) {
@@ -101,7 +101,7 @@ class Generator {
 
   ValueId compute() {
     const Type t = b_.type(any());
-    if (random_.chance(15)) return as(kTypes[random_.below(5)], any());
+    if (random_.chance(15)) return as(kTypes[random_.below(std::size(kTypes))], any());
     if (random_.chance(8)) return b_.select(comparison(), any(t), any(t));
     const Opcode code =
         random_.of({Opcode::Add, Opcode::Add, Opcode::Add, Opcode::Sub, Opcode::Sub, Opcode::Mul, Opcode::Mul, Opcode::Mul, Opcode::Div,

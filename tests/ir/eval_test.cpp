@@ -265,17 +265,80 @@ TEST_CASE("other conversions") {
   CHECK(cast(Type::F64, Type::F32, f(kTiny)) == d(std::ldexp(1.0, -149)));
 }
 
+TEST_CASE("8-bit operations give the low bits of what whole numbers give, for every pair of operands") {
+  for (const Type t : {Type::I8, Type::U8}) {
+    const bool is_signed = t == Type::I8;
+    const auto number = [&](int bits) { return is_signed ? static_cast<int>(static_cast<std::int8_t>(bits)) : bits; };
+    int wrong = 0;
+    for (int x = 0; x < 256; ++x) {
+      for (int y = 0; y < 256; ++y) {
+        const int a = number(x), b = number(y);
+        const int quotient = b == 0 ? -1 : a / b, remainder = b == 0 ? a : a % b;
+        const int left = y >= 8 ? 0 : a * (1 << y), right = y >= 8 ? (a < 0 ? -1 : 0) : a >> y;
+        const struct {
+          Opcode code;
+          int result;
+        } rows[] = {{Opcode::Add, a + b},        {Opcode::Sub, a - b}, {Opcode::Mul, a * b},          {Opcode::Div, quotient},
+                    {Opcode::Rem, remainder},    {Opcode::Shl, left},  {Opcode::Shr, right},          {Opcode::And, a & b},
+                    {Opcode::Or, a | b},         {Opcode::Xor, a ^ b}, {Opcode::MulHi, (a * b) >> 8}, {Opcode::Min, a < b ? a : b},
+                    {Opcode::Max, a < b ? b : a}};
+        for (const auto& row : rows) {
+          const Bits in[] = {static_cast<Bits>(x), static_cast<Bits>(y)};
+          wrong += evaluate(row.code, t, t, in) != (static_cast<Bits>(row.result) & 0xff);
+        }
+        const struct {
+          Opcode code;
+          bool result;
+        } orders[] = {{Opcode::Lt, a < b},  {Opcode::Le, a <= b}, {Opcode::Gt, a > b},
+                      {Opcode::Ge, a >= b}, {Opcode::Eq, a == b}, {Opcode::Ne, a != b}};
+        for (const auto& row : orders) wrong += compare(row.code, t, static_cast<Bits>(x), static_cast<Bits>(y)) != row.result;
+      }
+      const int a = number(x);
+      int leading = 0, trailing = 0;
+      while (leading < 8 && (x >> (7 - leading) & 1) == 0) ++leading;
+      while (trailing < 8 && (x >> trailing & 1) == 0) ++trailing;
+      const auto one = [&](Opcode code, int result) {
+        wrong += run(code, t, {static_cast<Bits>(x)}) != (static_cast<Bits>(result) & 0xff);
+      };
+      one(Opcode::Neg, -a);
+      one(Opcode::Abs, a < 0 ? -a : a);
+      one(Opcode::Not, ~a);
+      one(Opcode::Clz, leading);
+      one(Opcode::Ctz, trailing);
+      one(Opcode::Popcount, __builtin_popcount(static_cast<unsigned>(x)));
+      for (const Type to : {Type::I8, Type::U8, Type::I16, Type::U16, Type::I32, Type::I64})
+        wrong += cast(to, t, static_cast<Bits>(x)) != (static_cast<Bits>(static_cast<std::int64_t>(a)) & value_mask(to));
+      wrong += cast(Type::F32, t, static_cast<Bits>(x)) != f(static_cast<float>(a));
+      wrong += cast(t, Type::F64, d(a + 0.75)) != (a == 127 && is_signed ? 127u : static_cast<Bits>(a < 0 ? a + 1 : a) & 0xff);
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("floats saturate into 8 and 16 bits") {
+  const float x[] = {300, -200, 127.9f, -128.9f, -129, 70000, -40000, 255.5f, kInf, -kInf};
+  const int as_i8[] = {127, -128, 127, -128, -128, 127, -128, 127, 127, -128}, as_u8[] = {255, 0, 127, 0, 0, 255, 0, 255, 255, 0};
+  const int as_i16[] = {300, -200, 127, -128, -129, 32767, -32768, 255, 32767, -32768},
+            as_u16[] = {300, 0, 127, 0, 0, 65535, 0, 255, 65535, 0};
+  for (int n = 0; n < 10; ++n) {
+    CHECK(cast(Type::I8, Type::F32, f(x[n])) == (static_cast<Bits>(as_i8[n]) & 0xff));
+    CHECK(cast(Type::U8, Type::F32, f(x[n])) == static_cast<Bits>(as_u8[n]));
+    CHECK(cast(Type::I16, Type::F32, f(x[n])) == (static_cast<Bits>(as_i16[n]) & 0xffff));
+    CHECK(cast(Type::U16, Type::F32, f(x[n])) == static_cast<Bits>(as_u16[n]));
+  }
+  for (const Type t : {Type::I8, Type::U8, Type::I16, Type::U16}) CHECK(cast(t, Type::F32, kNan) == 0);
+}
+
 TEST_CASE("what has no definition here gives nothing") {
   const Bits in[] = {1, 1};
   CHECK_FALSE(evaluate(Opcode::Rem, Type::F32, Type::F32, in).has_value());
   CHECK_FALSE(evaluate(Opcode::Pow, Type::F32, Type::F32, in).has_value());
   CHECK_FALSE(evaluate(Opcode::Exp, Type::F32, Type::F32, {{1}}).has_value());
   CHECK_FALSE(evaluate(Opcode::Rsqrt, Type::F32, Type::F32, {{1}}).has_value());
-  CHECK_FALSE(evaluate(Opcode::Add, Type::U8, Type::U8, in).has_value());
   CHECK_FALSE(evaluate(Opcode::Add, Type::F16, Type::F16, in).has_value());
   CHECK_FALSE(evaluate(Opcode::Add, Type::Bool, Type::Bool, in).has_value());
   CHECK_FALSE(evaluate(Opcode::Add, Type::U32, Type::U32, {{1}}).has_value());
-  CHECK_FALSE(evaluate(Opcode::Cast, Type::I8, Type::I32, {{1}}).has_value());
+  CHECK_FALSE(evaluate(Opcode::Cast, Type::F16, Type::I32, {{1}}).has_value());
   CHECK_FALSE(evaluate(Opcode::BlockUniform, Type::I32, Type::I32, {{1}}).has_value());
   CHECK_FALSE(evaluate(Opcode::ThreadId, Type::U32, Type::U32, {}).has_value());
   CHECK_FALSE(evaluate(Opcode::Sqrt, Type::U32, Type::U32, {{1}}).has_value());

@@ -32,10 +32,11 @@ const std::string kDeclarations = R"(
   buffer z : f32[*] out
   buffer b : bool[*] inout
   buffer u : u32[*] inout
-  buffer h : u8[*] inout
+  buffer h : f16[*] inout
+  buffer bytes : u8[*] inout
   buffer t : f64[*] in strided
   scalar n : u32
-  scalar tiny : i16
+  scalar tiny : bf16
   shared s : f32[32]
   local l : u32[4]
   slot acc : f32
@@ -80,7 +81,7 @@ TEST_CASE("a wrong declaration is refused with a sentence") {
       {"local s : f64[70000]", "local memory 's' is larger than the 524288 bytes"},
       {"shared s : f32[dynamic]\nshared r : f32[dynamic]", "shared memory 'r' is the second dynamic shared memory"},
       {"slot s : void", "slot 's' has no type"},
-      {"slot s : i8", "slot 's': i8 has no arithmetic yet, so no local can hold it"},
+      {"slot s : f16", "slot 's': f16 has no arithmetic yet, so no local can hold it"},
       {"block_size 0, 1, 1", "block_size is 0 x 1 x 1; axis x is 1 to 1024"},
       {"block_size 1, 1, 65", "block_size is 1 x 1 x 65; axis z is 1 to 64"},
       {"block_size 32, 33, 1", "block_size is 32 x 33 x 1, 1056 threads; a block has at most 1024"},
@@ -126,12 +127,13 @@ TEST_CASE("a wrong operation is refused with a sentence") {
       {"bit_cast %bool : u32", "bit_cast is not defined for bool"},
       {"cast %f32 : void", "cast needs a result type"},
       // types without arithmetic
-      {"const 1 : i8", "const: i8 has no arithmetic yet; bool, i32, u32, i64, u64, f32 and f64 have"},
+      {"const 0x3c00 : f16", "const: f16 has no arithmetic yet; bool, the integers, f32 and f64 have"},
       {"cast %u32 : f16", "cast to f16: f16 has no arithmetic yet, so nothing can be converted to it"},
-      {"bit_cast %u32 : i16", "bit_cast to i16: i16 has no arithmetic yet"},
-      {"load h[%u32]", "load from 'h': u8 has no arithmetic yet, so it cannot be loaded"},
-      {"store h[%u32], %u32", "store of 'h': u8 has no arithmetic yet, so it cannot be accessed"},
-      {"param tiny", "param: i16 has no arithmetic yet"},
+      {"bit_cast %u32 : bf16", "bit_cast to bf16: bf16 has no arithmetic yet"},
+      {"load h[%u32]", "load from 'h': f16 has no arithmetic yet, so it cannot be loaded"},
+      {"store h[%u32], %u32", "store of 'h': f16 has no arithmetic yet, so it cannot be accessed"},
+      {"param tiny", "param: bf16 has no arithmetic yet"},
+      {"%b = load bytes[%u32]\natomic_add bytes[%u32], %b", "atomic_add of 'bytes': atomics work on elements of 32 and 64 bits, not on u8"},
       // what the launch gives
       {"param x : f32", "param names no scalar parameter"},
       {"param n : u64", "param gives u32, not u64"},

@@ -137,11 +137,13 @@ class Subscripts {
     static_assert(TypeIsRight,
                   "kiln: this atomic does not exist for this element type; add, min, max and exchange take integers and floats, the others "
                   "integers.");
+    static_assert(sizeof(T) >= 4, "kiln: atomics work on elements of 32 and 64 bits; keep the shared value in an i32 or u32.");
     return Val<T>(dsl::atomic(Code, e, v));
   }
   Val<T> cas(const dsl::Element& e, const dsl::Operand& expected, const dsl::Operand& desired) const {
     static_assert(A == ir::Access::InOut, "kiln: an atomic reads and writes. Declare the parameter InOut<T>.");
     static_assert(Integer<T>, "kiln: atomic_cas compares bits and takes integers.");
+    static_assert(sizeof(T) >= 4, "kiln: atomics work on elements of 32 and 64 bits; keep the shared value in an i32 or u32.");
     return Val<T>(dsl::atomic_cas(e, expected, desired));
   }
 };

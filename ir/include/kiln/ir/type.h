@@ -38,10 +38,8 @@ std::string_view name(Type t);
 // The type called `text`, or nothing.
 std::optional<Type> parse_type(std::string_view text);
 
-// True for the types whose arithmetic exists today (bool, 32- and 64-bit integers, f32, f64). A kernel that
-// computes with another type is refused by the verifier with a sentence, never miscompiled.
-constexpr bool has_arithmetic(Type t) {
-  return t == Type::Bool || t == Type::I32 || t == Type::U32 || t == Type::I64 || t == Type::U64 || t == Type::F32 || t == Type::F64;
-}
+// True for the types whose arithmetic exists today (bool, the integers, f32, f64). A kernel that computes with another type is refused by
+// the verifier with a sentence, never miscompiled.
+constexpr bool has_arithmetic(Type t) { return is_bool(t) || is_integer(t) || t == Type::F32 || t == Type::F64; }
 
 }  // namespace kiln::ir
