@@ -59,7 +59,7 @@ void run_both(const ir::Prepared& prepared, PtxRun& run) {
   const interp::Outcome judged = interp::run(prepared, launch_on(expected));
   for (const std::string& misuse : judged.misuse) FAIL_CHECK("interpreter: " << misuse);
   const std::uint64_t threads = std::uint64_t{run.block[0]} * run.block[1] * run.block[2];
-  for (const std::string arch : {"sm_75", "sm_90"}) {
+  for (const std::string arch : {"sm_75", "sm_90", "sm_121"}) {
     for (const bool told : {false, true}) {
       if (told && threads % 32 != 0) continue;
       CompileOptions options = ptx_options(arch);

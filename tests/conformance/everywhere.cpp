@@ -154,6 +154,8 @@ std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& 
     if (ways.ptx != Ptx::Sm90) outcomes.push_back(run_as_ptx("sm_75", variant, config, args, mode, off, 0));
     if (ways.ptx != Ptx::Sm75) outcomes.push_back(run_as_ptx("sm_90", variant, config, args, mode, off, 1));
   }
+  // For the newest architecture, with nothing between LLVM and its instructions.
+  if (ways.unchecked && ways.ptx == Ptx::Both) outcomes.push_back(run_as_ptx("sm_121", variant, config, args, Mode::Unchecked, false, 2));
   return outcomes;
 }
 

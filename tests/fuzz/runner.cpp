@@ -237,7 +237,7 @@ std::optional<std::string> compare(const Case& c, const Outputs& expected, const
 std::optional<std::string> check_ptx(const Case& c, const ir::Prepared& prepared, const Outputs& expected, const std::string& mode,
                                      bool assemble) {
   const CodegenHandle& codegen = code_generator();
-  for (const char* arch : {"sm_75", "sm_90"}) {
+  for (const char* arch : {"sm_75", "sm_90", "sm_121"}) {
     CompileOptions o;
     o.target = TargetKind::Ptx;
     o.arch = arch;

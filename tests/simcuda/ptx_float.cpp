@@ -348,6 +348,27 @@ void float_sign(Decoder& d, Type t, bool ftz, bool absolute) {
   unary_operands(d, t);
 }
 
+template <bool Ftz, bool NaN, bool Abs, bool Max>
+u64 extreme_of_three(u64 a, u64 b, u64 c) {
+  constexpr u64 kept = Abs ? 0x7fffffff : ~u64{0};
+  return extreme<float, Ftz, NaN, false, Max>(extreme<float, Ftz, NaN, false, Max>(a & kept, b & kept), c & kept);
+}
+
+void float_min_max_of_three(Decoder& d, Type t, bool ftz, bool nan, bool abs, bool max) {
+  if (t != Type::F32) return d.mismatch();
+  d.need(100, 88, std::string(d.name()) + ".f32 with 3 input operands");
+  static constexpr auto kTable = []<bool Max, std::size_t... I>(std::bool_constant<Max>, std::index_sequence<I...>) {
+    return std::array<Execute, 8>{&map3<&extreme_of_three<(I & 1) != 0, (I & 2) != 0, (I & 4) != 0, Max>>...};
+  };
+  const std::size_t k = (ftz ? 1u : 0u) | (nan ? 2u : 0u) | (abs ? 4u : 0u);
+  constexpr std::make_index_sequence<8> all;
+  d.op.execute = max ? kTable(std::true_type{}, all)[k] : kTable(std::false_type{}, all)[k];
+  d.op.a = d.in(1, t);
+  d.op.b = d.in(2, t);
+  d.op.c = d.in(3, t);
+  d.op.d = d.out(0, t);
+}
+
 void float_min_max(Decoder& d, Type t, bool ftz, bool nan, bool xorsign, bool max) {
   if (is_half(t)) return half_min_max(d, t, ftz, nan, xorsign, max);
   if (t == Type::F64 && (ftz || nan || xorsign)) return d.bad_type();
@@ -363,7 +384,6 @@ void float_min_max(Decoder& d, Type t, bool ftz, bool nan, bool xorsign, bool ma
     return table[k];
   };
   d.op.execute = max ? choose.template operator()<true>() : choose.template operator()<false>();
-  if (d.operands() == 4) return d.unknown("min and max of three operands");
   binary_operands(d, t);
 }
 

@@ -12,6 +12,7 @@ void float_fma(Decoder& d, Type t, Round round, bool ftz, bool sat, bool relu);
 void float_div(Decoder& d, Type t, Round round, bool ftz, bool approx, bool full);
 void float_sign(Decoder& d, Type t, bool ftz, bool absolute);
 void float_min_max(Decoder& d, Type t, bool ftz, bool nan, bool xorsign, bool max);
+void float_min_max_of_three(Decoder& d, Type t, bool ftz, bool nan, bool abs, bool max);
 
 // f16, bf16 and their pairs (ptx_half.cpp).
 void half_add(Decoder& d, Type t, bool subtract, bool ftz, bool sat);

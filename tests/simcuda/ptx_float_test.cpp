@@ -118,6 +118,22 @@ TEST_CASE("minimum and maximum prefer a number to a NaN unless told otherwise, a
     const u64 r = pick(a & 0x7fffffff, b & 0x7fffffff, false, false);
     return r == 0x7fffffff && float32(a) != float32(a) && float32(b) != float32(b) ? 0x7fffffffu : r | ((a ^ b) & 0x80000000);
   });
+  // Of three, from sm_100 on.
+  const Inputs three = triples(float_edges());
+  check_table(
+      "min.f32 %fr, %fa, %fb, %fc;", 'f', three, [&](u64 a, u64 b, u64 c) { return pick(pick(a, b, false, false), c, false, false); }, 100);
+  check_table(
+      "max.f32 %fr, %fa, %fb, %fc;", 'f', three, [&](u64 a, u64 b, u64 c) { return pick(pick(a, b, true, false), c, true, false); }, 100);
+  check_table(
+      "min.NaN.f32 %fr, %fa, %fb, %fc;", 'f', three, [&](u64 a, u64 b, u64 c) { return pick(pick(a, b, false, true), c, false, true); },
+      100);
+  check_table(
+      "max.ftz.abs.f32 %fr, %fa, %fb, %fc;", 'f', three,
+      [&](u64 a, u64 b, u64 c) {
+        const auto size = [](u64 v) { return flushed(v) & 0x7fffffff; };
+        return pick(pick(size(a), size(b), true, false), size(c), true, false);
+      },
+      100);
   check_table("max.f64 %gr, %ga, %gb;", 'g', pairs(double_edges()), [](u64 a, u64 b, u64) -> u64 {
     const double x = float64(a), y = float64(b);
     if (x != x || y != y) return x != x && y != y ? 0x7fffffffffffffff : x != x ? b : a;

@@ -321,6 +321,7 @@ void min_max(Decoder& d) {
   const bool abs = d.take("abs"), relu = d.take("relu");
   const Type t = d.take_type();
   if (is_float(t) || t == Type::F16x2 || t == Type::BF16x2) {
+    if (!relu && !xorsign && d.operands() == 4) return float_min_max_of_three(d, t, ftz, nan, abs, Max);
     if (xorsign != abs || relu) return d.bad_type();
     return float_min_max(d, t, ftz, nan, xorsign, Max);
   }
@@ -341,7 +342,6 @@ void min_max(Decoder& d) {
     d.op.execute = for_integer(t, []<class T>() -> Execute { return &map2<[](u64 a, u64 b) -> u64 { return pick<T, Max>(a, b); }>; });
   }
   if (d.op.execute == nullptr) return d.bad_type();
-  if (d.operands() == 4) return d.unknown("min and max of three operands");
   if (!d.count(3)) return;
   d.op.a = d.in(1, t);
   d.op.b = d.in(2, t);

@@ -179,6 +179,32 @@ TEST_CASE("every form of the instructions is accepted or refused as the toolkit'
   CHECK(assembled(all, "sm_90").value_or(0) == 0);
 }
 
+TEST_CASE("minimum and maximum of three operands are of f32, from sm_100 and PTX 8.8 on") {
+  struct Three {
+    const char* body;
+    unsigned arch, version;
+    const char* says;  // null: accepted
+  };
+  for (const Three& row : {Three{"min.f32 %f1, %f2, %f3, %f4;", 100, 88, nullptr},
+                           {"max.ftz.NaN.abs.f32 %f1, %f2, 0f3f800000, %f4;", 121, 90, nullptr},
+                           {"min.f32 %f1, %f2, %f3, %f4;", 100, 87, "'min.f32 with 3 input operands' requires PTX ISA .version 8.8"},
+                           {"max.f32 %f1, %f2, %f3, %f4;", 90, 88, "'max.f32 with 3 input operands' requires .target sm_100"},
+                           {"min.xorsign.abs.f32 %f1, %f2, %f3, %f4;", 100, 88, "'min'"},
+                           {"min.abs.f32 %f1, %f2, %f3;", 100, 88, "'min'"},
+                           {"min.f64 %fd1, %fd2, %fd3, %fd4;", 100, 88, "Arguments mismatch for instruction 'min'"},
+                           {"min.s32 %r1, %r2, %r3, %r4;", 100, 88, "Arguments mismatch for instruction 'min'"}}) {
+    const std::string ptx = header(row.arch, row.version) +
+                            ".visible .entry k()\n{\n.reg .b32 %r<8>; .reg .f32 %f<8>; .reg .f64 %fd<8>;\n" + row.body + "\nret;\n}\n";
+    INFO(ptx);
+    const LoadResult r = load(ptx, {row.arch, 90}, memory());
+    INFO(r.failure.log);
+    CHECK((r.module != nullptr) == (row.says == nullptr));
+    if (row.says != nullptr) CHECK(r.failure.log.find(row.says) != std::string::npos);
+    const std::optional<int> other = assembled(ptx, "sm_" + std::to_string(row.arch));
+    CHECK((other.value_or(row.says != nullptr ? 1 : 0) == 0) == (row.says == nullptr));
+  }
+}
+
 TEST_CASE("the line of an error is that of its instruction") {
   const LoadResult r = load_text(kernel("add.s32 %r1, %r2, %r3;\n\n// a comment\n/* and\nanother */\nadd.s32 %r1, %f1, %r2;"));
   CHECK(r.failure.log.find("ptxas application ptx input, line 19; error   : Arguments mismatch") == 0);
