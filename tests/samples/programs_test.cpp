@@ -37,7 +37,7 @@ TEST_CASE("every sample program finds its results right, on every device") {
 TEST_CASE("what the samples check is proven when they are compiled, but for the row number that gather takes from memory") {
   const TempFolder folder;
   const ProcessResult r = run_process({std::string(KILN_BINARY_DIR) + "/bin/kiln", "emit", KILN_BINARY_DIR "/lib/libkiln_samples.so",
-                                       "--arch", "--emit", "json", "-o", folder.file("out")});
+                                       "--emit", "json", "-o", folder.file("out")});
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);
   int kernels = 0;
