@@ -1,8 +1,10 @@
 // kiln/runtime/cuda.h: the driver's state, modules of others, adopted streams and memory.
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <mutex>
+#include <new>
+#include <system_error>
 
 #include "cuda/driver.h"
 #include "kiln/runtime/cuda.h"
@@ -43,18 +45,22 @@ Result<Memory> adopt_memory(const Client& client, std::uint64_t address, std::ui
 }
 
 Result<Stream> adopt_stream(const Client& client, void* stream) {
-  const auto device = local(client).reachable_device();
-  if (!device.has_value()) return device.error();
-  const auto queue = (*device)->adopt_stream(stream);
-  if (!queue.has_value()) return queue.error();
-  return Stream(client, rt::kAdoptedStream | *queue);
+  return rt::or_no_memory([&]() -> Result<Stream> {
+    const auto device = local(client).reachable_device();
+    if (!device.has_value()) return device.error();
+    const auto queue = (*device)->adopt_stream(stream);
+    if (!queue.has_value()) return queue.error();
+    return Stream(client, rt::kAdoptedStream | *queue);
+  });
 }
 
 Result<void> release_stream(const Stream& adopted) {
-  if ((adopted.id() & rt::kAdoptedStream) == 0) return wrong("NotAdopted", "the stream was not adopted");
-  const auto device = local(adopted.client()).reachable_device();
-  if (!device.has_value()) return device.error();
-  return (*device)->release_stream(rt::queue_of(adopted.id()));
+  return rt::or_no_memory([&]() -> Result<void> {
+    if ((adopted.id() & rt::kAdoptedStream) == 0) return wrong("NotAdopted", "the stream was not adopted");
+    const auto device = local(adopted.client()).reachable_device();
+    if (!device.has_value()) return device.error();
+    return (*device)->release_stream(rt::queue_of(adopted.id()));
+  });
 }
 
 // --- modules ---------------------------------------------------------------------------------------------------------------
@@ -83,28 +89,41 @@ struct LoadedModule::State {
 };
 
 Result<LoadedModule> LoadedModule::from_memory(const Client& client, const std::string& image, const std::string& name) {
-  const auto device = local(client).reachable_device();
-  if (!device.has_value()) return device.error();
-  auto module = (*device)->load_module(image, name);
-  if (!module.has_value()) return module.error();
-  return LoadedModule(std::make_shared<State>(client, std::move(*module)));
+  return rt::or_no_memory([&]() -> Result<LoadedModule> {
+    const auto device = local(client).reachable_device();
+    if (!device.has_value()) return device.error();
+    auto module = (*device)->load_module(image, name);
+    if (!module.has_value()) return module.error();
+    return LoadedModule(std::make_shared<State>(client, std::move(*module)));
+  });
 }
 
 Result<LoadedModule> LoadedModule::from_file(const Client& client, const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string image{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in) {
-    Error::Data data;
-    data.code = ErrorCode::NotFound;
-    data.rule = "NoSuchFile";
-    data.message = "'" + path + "' cannot be read";
-    return Error(std::move(data));
-  }
-  return from_memory(client, image, "'" + path + "'");
+  return rt::or_no_memory([&]() -> Result<LoadedModule> {
+    // Of a known size: others may have no end, or block.
+    std::error_code failed;
+    const bool is_file = std::filesystem::is_regular_file(path, failed);
+    const std::uintmax_t bytes = is_file ? std::filesystem::file_size(path, failed) : 0;
+    std::string image;
+    std::ifstream in;
+    if (is_file && !failed) {
+      image.resize(bytes);
+      in.open(path, std::ios::binary);
+      in.read(image.data(), static_cast<std::streamsize>(bytes));
+    }
+    if (!is_file || failed || !in) {
+      Error::Data data;
+      data.code = ErrorCode::NotFound;
+      data.rule = "NoSuchFile";
+      data.message = "'" + path + "' cannot be read" + (is_file || !std::filesystem::exists(path, failed) ? "" : ": it is no regular file");
+      return Error(std::move(data));
+    }
+    return from_memory(client, image, "'" + path + "'");
+  });
 }
 
 Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry, const LaunchConfig& config,
-                                  std::span<const Param> params) const {
+                                  std::span<const Param> params) const try {
   std::vector<rt::LocalServer::Use> uses;
   for (const Param& param : params)
     if (param.is_buffer()) uses.push_back({param.binding(), param.access()});
@@ -160,6 +179,10 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
   const std::lock_guard lock(state_->mutex);
   state_->used.add(*event);
   return {};
+} catch (const std::bad_alloc&) {
+  for (const Param& param : params)
+    if (param.is_buffer() && param.access() != ir::Access::In) rt::claim(param.binding(), rt::no_host_memory());
+  return rt::no_host_memory();
 }
 
 }  // namespace kiln::cuda

@@ -9,6 +9,7 @@
 #include "cuda/ptx_target.h"
 #include "cuda/queues.h"
 #include "cuda/staging_pool.h"
+#include "src/server.h"
 
 namespace kiln::rt {
 namespace {
@@ -60,8 +61,12 @@ class CudaDevice final : public Device {
   Result<ModuleEntry> entry(const std::shared_ptr<DeviceModule>& module, const std::string& name) override;
   Result<std::uint32_t> adopt_stream(void* stream) override;
   Result<void> release_stream(std::uint32_t queue) override {
-    queues_.release(queue);
-    return {};
+    if (queues_.release(queue)) return {};
+    Error::Data data;
+    data.code = ErrorCode::Validation;
+    data.rule = "NotAdopted";
+    data.message = "the stream is not adopted, or it was released before";
+    return Error(std::move(data));
   }
   Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes) override;
 
@@ -266,6 +271,7 @@ Result<void> CudaDevice::check_foreign(std::uint64_t pointer, std::uint64_t byte
     data.limit = begin + size - pointer;
     return Error(std::move(data));
   }
+  memory_.open_tasks(pointer, bytes).for_each([&](Event e) { queues_.wait(e); });
   return {};
 }
 
@@ -339,11 +345,13 @@ Result<std::unique_ptr<Device>> make_cuda_device(const Driver& driver, int ordin
                    (driver.devices == 1 ? " device, cuda:0" : " devices, cuda:0 to cuda:" + std::to_string(driver.devices - 1));
     return Error(std::move(data));
   }
-  auto session = Session::open(driver, ordinal);
-  if (!session.has_value()) return session.error();
-  auto device = std::make_unique<CudaDevice>(std::move(*session), options);
-  if (auto ok = device->start(); !ok.has_value()) return ok.error();
-  return std::unique_ptr<Device>(std::move(device));
+  return or_no_memory([&]() -> Result<std::unique_ptr<Device>> {
+    auto session = Session::open(driver, ordinal);
+    if (!session.has_value()) return session.error();
+    auto device = std::make_unique<CudaDevice>(std::move(*session), options);
+    if (auto ok = device->start(); !ok.has_value()) return ok.error();
+    return std::unique_ptr<Device>(std::move(device));
+  });
 }
 
 }  // namespace kiln::rt

@@ -32,7 +32,7 @@ MemoryPool::MemoryPool(Session& session, Queues& queues, std::uint64_t limit) : 
 
 MemoryPool::~MemoryPool() {
   free_kept(0, true);
-  drop_owned();
+  let_go();
 }
 
 // A block that is free for anybody first, else the one of that size that was handed back first. Under the lock.
@@ -61,7 +61,7 @@ CUresult MemoryPool::ask_driver(std::uint64_t bytes, CUdeviceptr& address) {
 
 Result<MemoryPool::Block> MemoryPool::allocate(std::uint64_t bytes) {
   if (session_.poisoned()) return session_.lost(Phase::Allocate);
-  drop_owned();
+  let_go();
   const std::string size = std::to_string(bytes);
   if (total_ != 0 && bytes > total_) {
     Error::Data data;
@@ -80,6 +80,7 @@ Result<MemoryPool::Block> MemoryPool::allocate(std::uint64_t bytes) {
       return block;
     }
   }
+  auto block = std::make_unique<rt::Storage>();  // first: what the driver gives must not be lost
   CUdeviceptr address = 0;
   CUresult result = ask_driver(capacity, address);
   std::uint64_t given_back = 0;
@@ -89,7 +90,6 @@ Result<MemoryPool::Block> MemoryPool::allocate(std::uint64_t bytes) {
     result = ask_driver(capacity, address);
   }
   if (result != CUDA_SUCCESS) return no_memory(result, bytes, given_back);
-  auto block = std::make_unique<rt::Storage>();
   block->data = reinterpret_cast<void*>(address);
   block->bytes = bytes;
   block->capacity = capacity;
@@ -118,25 +118,42 @@ Error MemoryPool::no_memory(CUresult result, std::uint64_t bytes, std::uint64_t 
 
 void MemoryPool::retire(std::unique_ptr<rt::Storage> storage) noexcept {
   if (storage->owner != nullptr) {
-    {
-      const std::lock_guard lock(mutex_);
-      storage->next = owned_;
-      owned_ = storage.release();
-    }
-    drop_owned();
+    leave(std::move(storage));
+    let_go();
     return;
   }
   bool full = false;
   try {
     const std::lock_guard lock(mutex_);
-    used_ -= storage->capacity;
     const std::uint64_t capacity = storage->capacity;
-    kept_.emplace(capacity, std::move(storage));
+    used_ -= capacity;
+    const auto place = kept_.emplace(capacity, nullptr);
+    place->second = std::move(storage);
     pooled_ += capacity;
     full = pooled_ > limit_;
-  } catch (...) {  // no memory to note it: the block is lost until the context goes
-  }
+  } catch (const std::bad_alloc&) { return leave(std::move(storage)); }  // no memory to keep it
   if (full) free_kept(limit_, false);
+}
+
+void MemoryPool::leave(std::unique_ptr<rt::Storage> storage) noexcept {
+  const std::lock_guard lock(mutex_);
+  storage->next = leaving_;
+  leaving_ = storage.release();
+}
+
+rt::After MemoryPool::open_tasks(std::uint64_t address, std::uint64_t bytes) const {
+  rt::After open;
+  const std::lock_guard lock(mutex_);
+  for (const rt::Storage* s = leaving_; s != nullptr; s = s->next) {
+    const auto begin = reinterpret_cast<std::uint64_t>(s->data);
+    if (begin < address + bytes && address < begin + s->bytes) open.add(s->after);
+  }
+  return open;
+}
+
+void MemoryPool::free_block(const rt::Storage& block) {
+  const Session::Current current(session_);
+  session_.call().cuMemFree(reinterpret_cast<CUdeviceptr>(block.data));
 }
 
 // Frees kept blocks, the largest first, until no more than `keep` bytes of them are left; those in use only with `wait`.
@@ -155,19 +172,18 @@ std::uint64_t MemoryPool::free_kept(std::uint64_t keep, bool wait) {
   std::uint64_t bytes = 0;
   for (const auto& [capacity, block] : taken) {
     block->after.for_each([&](rt::Event e) { queues_.wait(e); });
-    const Session::Current current(session_);
-    session_.call().cuMemFree(reinterpret_cast<CUdeviceptr>(block->data));
+    free_block(*block);
     bytes += capacity;
   }
   return bytes;
 }
 
-// Lets go of imported memory whose tasks are over.
-void MemoryPool::drop_owned() noexcept {
+// Of memory whose tasks are over.
+void MemoryPool::let_go() noexcept {
   rt::Storage* over = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    for (rt::Storage** at = &owned_; *at != nullptr;) {
+    for (rt::Storage** at = &leaving_; *at != nullptr;) {
       rt::Storage* storage = *at;
       if (queues_.done(storage->after)) {
         *at = storage->next;
@@ -178,7 +194,10 @@ void MemoryPool::drop_owned() noexcept {
       }
     }
   }
-  while (over != nullptr) delete std::exchange(over, over->next);  // without the lock: the owner may do what it likes
+  while (over != nullptr) {  // without the lock: an owner may do what it likes
+    const std::unique_ptr<rt::Storage> storage(std::exchange(over, over->next));
+    if (storage->owner == nullptr) free_block(*storage);
+  }
 }
 
 std::uint64_t MemoryPool::pooled_bytes() const {

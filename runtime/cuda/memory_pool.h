@@ -22,6 +22,9 @@ class MemoryPool {
   Result<std::unique_ptr<rt::Storage>> allocate(std::uint64_t bytes);
   void retire(std::unique_ptr<rt::Storage> storage) noexcept;
 
+  // Of imported memory that was handed back and overlaps these bytes.
+  rt::After open_tasks(std::uint64_t address, std::uint64_t bytes) const;
+
   std::uint64_t pooled_bytes() const;  // kept and unused
   std::uint64_t used_bytes() const;    // given out
   std::uint64_t total_bytes() const { return total_; }
@@ -33,15 +36,17 @@ class MemoryPool {
   Block take_kept(std::uint64_t bytes);
   CUresult ask_driver(std::uint64_t bytes, CUdeviceptr& address);
   std::uint64_t free_kept(std::uint64_t keep, bool wait);
-  void drop_owned() noexcept;
+  void free_block(const rt::Storage& block);
+  void let_go() noexcept;
+  void leave(std::unique_ptr<rt::Storage> storage) noexcept;
   Error no_memory(CUresult result, std::uint64_t bytes, std::uint64_t given_back);
 
   Session& session_;
   Queues& queues_;
   std::uint64_t total_ = 0, limit_ = 0;
   mutable std::mutex mutex_;
-  Blocks kept_;                   // by capacity
-  rt::Storage* owned_ = nullptr;  // imported memory whose last tasks may not be over; linked by `next`
+  Blocks kept_;                     // by capacity
+  rt::Storage* leaving_ = nullptr;  // to be let go of when its last tasks are over: imported memory, and blocks without room among the kept
   std::uint64_t pooled_ = 0, used_ = 0;
 };
 

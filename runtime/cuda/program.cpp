@@ -57,11 +57,12 @@ Result<std::unique_ptr<Module>> Module::load(Session& session, const DeviceLimit
   std::array<CUjit_option, 4> options{CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER,
                                       CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   std::array<void*, 4> values{info.data(), reinterpret_cast<void*>(kLogBytes - 1), errors.data(), reinterpret_cast<void*>(kLogBytes - 1)};
-  CUmodule module = nullptr;
+  std::unique_ptr<Module> module(new Module(session));  // first: what the driver loads must not be lost
   const Session::Current current(session);
-  const CUresult r =
-      session.call().cuModuleLoadDataEx(&module, image.c_str(), static_cast<unsigned>(options.size()), options.data(), values.data());
-  if (r == CUDA_SUCCESS) return std::unique_ptr<Module>(new Module(session, module));
+  const CUresult r = session.call().cuModuleLoadDataEx(&module->module_, image.c_str(), static_cast<unsigned>(options.size()),
+                                                       options.data(), values.data());
+  if (r == CUDA_SUCCESS) return module;
+  module->module_ = nullptr;
   Error::Data data = session.failed(r, Phase::Load, "loading " + what).data();
   for (const char* log : {errors.data(), info.data()})
     if (*log != 0) data.message += std::string("\n") + log;
@@ -70,6 +71,7 @@ Result<std::unique_ptr<Module>> Module::load(Session& session, const DeviceLimit
 }
 
 Module::~Module() {
+  if (module_ == nullptr) return;
   const Session::Current current(session_);
   session_.call().cuModuleUnload(module_);
 }

@@ -33,9 +33,9 @@ class Module {
   Result<CUfunction> function(const std::string& entry, const std::string& what) const;
 
  private:
-  Module(Session& session, CUmodule module) : session_(session), module_(module) {}
+  explicit Module(Session& session) : session_(session) {}
   Session& session_;
-  CUmodule module_;
+  CUmodule module_ = nullptr;
 };
 
 // Where the parameters of an entry lie in its parameter block: from the driver where it tells (12.4), else from the PTX, `image`.

@@ -146,10 +146,11 @@ std::optional<std::uint32_t> Queues::adopt(CUstream stream) {
   return unused;
 }
 
-void Queues::release(std::uint32_t queue) {
+bool Queues::release(std::uint32_t queue) {
+  if (queue < rt::kOwnQueues) return false;
   wait(last(queue));
   const std::lock_guard lock(mutex_);
-  queues_[queue].there = false;
+  return std::exchange(queues_[queue].there, false);
 }
 
 // --- what is over ----------------------------------------------------------------------------------------------------------

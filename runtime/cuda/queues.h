@@ -51,7 +51,7 @@ class Queues {
 
   // Makes a stream of somebody else's one of the last queues, or finds the queue that it is. None: all of those are in use.
   std::optional<std::uint32_t> adopt(CUstream stream);
-  void release(std::uint32_t queue);  // waits
+  bool release(std::uint32_t queue);  // waits; false: it is none of those
 
   bool done(rt::Event event);
   bool done(const rt::After& after);

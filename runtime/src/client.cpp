@@ -60,9 +60,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.size() <= 4 && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-}  // namespace
-
-Result<Client> Client::open(const std::string& device) {
+Result<Client> open_named(const std::string& device) {
   if (device == "cpu") {
     auto server = cpu_server();
     if (!server.has_value()) return server.error();
@@ -77,6 +75,12 @@ Result<Client> Client::open(const std::string& device) {
     return Error(std::move(data));
   }
   return unusable("UnknownDevice", "there is no device '" + device + "'; the names are cpu, cuda and cuda:N");
+}
+
+}  // namespace
+
+Result<Client> Client::open(const std::string& device) {
+  return rt::or_no_memory([&] { return open_named(device); });
 }
 
 Client Client::default_client() {

@@ -183,9 +183,10 @@ class Device {
   // Things of other programs, on devices that have such: modules, streams and memory. `what` names the module in errors.
   virtual Result<std::shared_ptr<DeviceModule>> load_module(const std::string& image, const std::string& what);
   virtual Result<ModuleEntry> entry(const std::shared_ptr<DeviceModule>& module, const std::string& name);
-  virtual Result<std::uint32_t> adopt_stream(void* stream);                        // gives its queue
-  virtual Result<void> release_stream(std::uint32_t queue);                        // waits
-  virtual Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes);  // memory of this device, all of it
+  virtual Result<std::uint32_t> adopt_stream(void* stream);  // gives its queue
+  virtual Result<void> release_stream(std::uint32_t queue);  // waits
+  // Memory of this device, all of it. Waits for the tasks of those who had it imported before.
+  virtual Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes);
 
   // Memory that kernels write fault records to and the host reads, and the address of its first record for kernels.
   virtual std::span<ir::FaultRecord> fault_records() = 0;

@@ -62,7 +62,14 @@ Result<Memory> LocalServer::allocate_now(std::uint64_t bytes) {
   }
   auto storage = device_->allocate(bytes);
   if (!storage.has_value()) return storage.error();
-  auto memory = std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(*storage));
+  Memory memory;
+  try {
+    memory = std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(*storage));
+  } catch (const std::bad_alloc&) {
+    const After after = (*storage)->after;
+    device_->retire(std::move(*storage), after);
+    throw;
+  }
   memory->last_reads = memory->storage->after;  // those who had it before may not be through with it
   return memory;
 }

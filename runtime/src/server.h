@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 
@@ -41,6 +42,14 @@ class Server : public std::enable_shared_from_this<Server> {
 namespace rt {
 
 class Device;
+
+// A lack of host memory on the way of an operation that returns a Result is an error as any other.
+template <class F>
+auto or_no_memory(F&& operation) -> decltype(operation()) {
+  try {
+    return operation();
+  } catch (const std::bad_alloc&) { return no_host_memory(); }
+}
 
 // A server over a device. `compiler` null: the process's code generator, opened when something must be compiled; else it must outlive the
 // server.

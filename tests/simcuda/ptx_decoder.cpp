@@ -370,7 +370,7 @@ void Decoder::address(const Operand& o, Space space, bool space_named) {
       if (v.space == Space::Param || v.space == Space::Local) {
         op.entry_param = v.space == Space::Param && decl().entry && !frame_offsets_.contains(&v);
         op.a = constant(0);
-        op.imm += static_cast<std::int64_t>(op.entry_param ? v.offset : frame_offset(v));
+        op.imm = static_cast<std::int64_t>(static_cast<std::uint64_t>(op.imm) + (op.entry_param ? v.offset : frame_offset(v)));
         op.in_frame = !op.entry_param;
       } else {
         op.a = constant(address_of(v, false));

@@ -31,6 +31,11 @@ bool allocations_counted() {
 std::uint64_t allocations() { return made; }
 NoMemory::NoMemory(std::uint64_t after) { most = made + after; }
 NoMemory::~NoMemory() { most = UINT64_MAX; }
+MemoryAgain::MemoryAgain() : made_(made), most_(most) { most = UINT64_MAX; }
+MemoryAgain::~MemoryAgain() {
+  made = made_;
+  most = most_;
+}
 }  // namespace kiln::test
 
 // Not under a sanitizer, which has operators of its own and pairs them across libraries: nothing is counted there (allocations_counted()).

@@ -19,4 +19,15 @@ class NoMemory {
   NoMemory(const NoMemory&) = delete;
 };
 
+// While one lives, this thread has memory all the same, as what it calls may have that is no part of a test.
+class MemoryAgain {
+ public:
+  MemoryAgain();
+  ~MemoryAgain();
+  MemoryAgain(const MemoryAgain&) = delete;
+
+ private:
+  std::uint64_t made_, most_;
+};
+
 }  // namespace kiln::test

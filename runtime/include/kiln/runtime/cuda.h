@@ -69,6 +69,9 @@ class Param {
 // A loaded module. Cheap to copy, thread-safe; unloaded when the last copy and the last launch of it are gone.
 class LoadedModule {
  public:
+  // Moving copies: a module that was moved from is still one.
+  LoadedModule(const LoadedModule&) = default;
+  LoadedModule& operator=(const LoadedModule&) = default;
   // PTX text or a cubin. Errors: what it needs and what the device and its driver offer (TargetMismatch), else the driver's answer with the
   // log of its compiler. `name` stands for it in errors.
   static Result<LoadedModule> from_memory(const Client& client, const std::string& image, const std::string& name = "the module");
@@ -87,11 +90,12 @@ class LoadedModule {
 // Work of Kiln on a CUstream of somebody else's, in its order. The stream belongs to the primary context of the client's device and must
 // outlive the adoption; null is its default stream. A few at a time (TooManyAdoptedStreams).
 Result<Stream> adopt_stream(const Client& client, void* stream);
-// Waits for its work; the Stream must not be used any more.
+// Waits for its work; the Stream must not be used any more. NotAdopted: it was released before, or never adopted.
 Result<void> release_stream(const Stream& adopted);
 
 // Device memory of somebody else's, as the memory of a buffer (Buffer::over). `owner` is kept until Kiln's last task on it is over. The
-// same range adopted twice is the same memory; one that overlaps another is refused, so that aliasing stays visible.
+// same range adopted twice is the same memory; one that overlaps another is refused, so that aliasing stays visible. Adopting it anew, when
+// it was dropped, waits for the work that it was given before.
 Result<Memory> adopt_memory(const Client& client, std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner = {});
 // Where a buffer's first byte lies on the device, for other CUDA code. 0: an empty buffer.
 std::uint64_t device_address(const Binding& binding);
