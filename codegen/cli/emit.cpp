@@ -75,6 +75,21 @@ void emit_kernel(const Variant& variant, const Plan& plan, Mode mode, const std:
     files.push_back({symbol + ".json", manifest(variant, kernel, targets).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
 }
 
+// What is wrong with each kernel, all in one error.
+class Findings {
+ public:
+  void add(const std::string& text) { all_ += (count_++ == 0 ? "" : "\n") + text; }
+  void report(std::size_t kernels) const {
+    if (count_ == 0) return;
+    if (count_ == 1) fail(all_);
+    fail(std::to_string(count_) + " of " + std::to_string(kernels) + " kernels cannot be made, so nothing is written:\n" + all_);
+  }
+
+ private:
+  std::string all_;
+  std::size_t count_ = 0;
+};
+
 }  // namespace
 
 int emit_command(const Options& options) {
@@ -87,14 +102,21 @@ int emit_command(const Options& options) {
     for (const SourceKernel& k : source->kernels()) specs.push_back(k.name);
 
   std::vector<std::shared_ptr<const Variant>> variants;
-  for (const std::string& spec : specs) {
-    std::shared_ptr<const Variant> variant = source->variant(spec);
-    // The same variant may be named twice, with its defaults spelled out or not.
-    if (std::none_of(variants.begin(), variants.end(), [&](const auto& v) { return v->name() == variant->name(); }))
-      variants.push_back(std::move(variant));
-  }
   std::vector<OutputFile> files;
-  for (const auto& variant : variants) emit_kernel(*variant, plan, mode, block, files);
+  Findings findings;
+  for (const std::string& spec : specs) {
+    try {
+      std::shared_ptr<const Variant> variant = source->variant(spec);
+      // The same variant may be named twice, with its defaults spelled out or not.
+      if (std::any_of(variants.begin(), variants.end(), [&](const auto& v) { return v->name() == variant->name(); })) continue;
+      variants.push_back(variant);
+      emit_kernel(*variant, plan, mode, block, files);
+    } catch (const Failed& e) {
+      if (e.exit_code() != kFailed) throw;
+      findings.add(e.what());
+    } catch (const Exception& e) { findings.add(one_line(e.error())); }
+  }
+  findings.report(specs.size());
   write_all(options.out_dir, files);
 
   if (options.json) {

@@ -42,6 +42,22 @@ std::string kernel_named(const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("emit tells what is wrong with every kernel of a library, and writes nothing") {
+  const TempFolder folder;
+  const auto r = kiln_program(
+      {"emit", KILN_BINARY_DIR "/lib/libkiln_test_cli_broken.so", "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("out")});
+  CHECK(r.status == 1);
+  CAPTURE(r.err);
+  for (const char* part : {"2 of 2 kernels cannot be made, so nothing is written", "cli_broken::leaves", "cli_broken::divergent",
+                           "broken.cpp:9", "broken.cpp:15"})
+    CHECK_MESSAGE(r.err.find(part) != std::string::npos, part);
+  CHECK_FALSE(std::filesystem::exists(folder.file("out")));
+  const auto one = kiln_program(
+      {"emit", KILN_BINARY_DIR "/lib/libkiln_test_cli_broken.so", "leaves", "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("out")});
+  CHECK(one.status == 1);
+  CHECK(one.err.find("kernels cannot be made") == std::string::npos);
+}
+
 TEST_CASE("emit writes each kind of file under symbol, architecture and extension") {
   TempFolder folder;
   const std::string out = folder.file("a/b");
