@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 #include "simcuda/driver_errors.h"
 
@@ -32,8 +34,9 @@ class Reader {
     const json* m = member(name);
     if (m == nullptr || m->is_null()) return false;
     try {
+      if (!fits<T>(*m)) wrong(name, *m);
       value = m->get<T>();
-    } catch (const json::exception&) { fail(std::string("has a wrong value for '") + name + "': " + m->dump()); }
+    } catch (const json::exception&) { wrong(name, *m); }
     return true;
   }
   template <class T>
@@ -71,6 +74,22 @@ class Reader {
   }
 
  private:
+  [[noreturn]] void wrong(const char* name, const json& value) const {
+    fail(std::string("has a wrong value for '") + name + "': " + value.dump());
+  }
+  // Numbers are not cut: a fault that never comes would look like none. Those with a fraction are times in milliseconds.
+  template <class T>
+  static bool fits(const json& value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return value.is_number() && value.get<T>() >= 0 && value.get<T>() <= 1e9;
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (value.is_number_unsigned()) return std::in_range<T>(value.get<std::uint64_t>());
+      return value.is_number_integer() && std::in_range<T>(value.get<std::int64_t>());
+    } else {
+      return true;
+    }
+  }
+
   const json& object_;
   std::string place_;
   std::set<std::string, std::less<>> asked_;

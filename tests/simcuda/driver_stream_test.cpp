@@ -392,6 +392,10 @@ TEST_CASE("a wrong fault script is refused with its place, and the old one stays
                          Row{R"({"kernels": [{"name": "k", "fault": "boom"}]})", "kernels[0] has an unknown fault 'boom'"},
                          Row{R"({"allocations": [{"n": 0}]})", "the first is number 1"}, Row{R"({"allocations": [{"n": "x"}]})", "'n'"},
                          Row{R"({"init": "CUDA_ERROR_NONE"})", "CUDA_ERROR_NONE"}, Row{R"({"order": "sideways"})", "sideways"},
+                         Row{R"({"allocations": [{"n": -1}]})", "'n': -1"}, Row{R"({"allocations": [{"n": 1.5}]})", "'n': 1.5"},
+                         Row{R"({"workers": 4294967296})", "'workers': 4294967296"},
+                         Row{R"({"driver_version": 4294967296})", "'driver_version'"}, Row{R"({"slow": [{"ms": 1e300}]})", "'ms'"},
+                         Row{R"({"slow": [{"ms": -5}]})", "'ms': -5"}, Row{R"({"late_events_ms": 1e18})", "'late_events_ms'"},
                          Row{R"({"calls": [{}]})", "calls[0] has no 'name'"}, Row{"@/no/such/file.json", "/no/such/file.json"}}) {
     CAPTURE(row.script);
     CHECK(lib.configure(row.script) == 1);
