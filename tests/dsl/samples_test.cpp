@@ -10,7 +10,7 @@
 
 using namespace kiln;
 
-TEST_CASE("every sample kernel verifies in every config of its space, and every access is proven") {
+TEST_CASE("every sample kernel verifies in every config of its space, and every access is proven, but for the row number that gather takes from memory") {
   void* library = dlopen(KILN_BINARY_DIR "/lib/libkiln_samples.so", RTLD_NOW);
   REQUIRE_MESSAGE(library, dlerror());
   std::size_t variants = 0;
@@ -23,11 +23,13 @@ TEST_CASE("every sample kernel verifies in every config of its space, and every 
       CHECK(ir::to_string(ir::verify((*variant)->recorded())) == "");
       auto prepared = (*variant)->prepared();
       REQUIRE_MESSAGE(prepared.has_value(), prepared.error().text());
+      const bool gather = entry->name() == "samples::gather";
+      if (gather) CHECK((*prepared)->sites.size() == 1);
       for (const ir::FaultSite& site : (*prepared)->sites) {
-        FAIL_CHECK((*variant)->name() << ": not proven: " << site.operation << " of " << site.memory << " at " << site.place);
+        if (!gather || site.memory != "table") FAIL_CHECK((*variant)->name() << ": not proven: " << site.operation << " of " << site.memory << " at " << site.place);
       }
       ++variants;
     }
   }
-  CHECK(variants >= 7 + 11);
+  CHECK(variants >= 13 + 11);
 }
