@@ -39,6 +39,39 @@ TEST_CASE("a sample on a device that does not exist fails with one sentence") {
   CHECK(r.err.find("abacus") != std::string::npos);
 }
 
+TEST_CASE("the image pipeline names the pictures that it wrote, and takes one of them again") {
+  for (const auto& device : program_devices()) {
+    const TempFolder folder;
+    const ProcessResult r = run_process({bin + "image", "--output", folder.file("first")}, device.environment);
+    INFO(device.name << ": " << r.out << r.err);
+    CHECK(r.status == 0);
+    CHECK(r.out.starts_with("image: ok, 320 x 240 pixels, written: "));
+    for (const char* name : {"picture.png", "blurred.png", "edges.png"}) {
+      CHECK_MESSAGE(r.out.find(folder.file("first/") + name) != std::string::npos, name);
+      CHECK(kiln::test::read_file(folder.file("first/") + name).starts_with("\x89PNG"));
+    }
+    const ProcessResult again =
+        run_process({bin + "image", "--image", folder.file("first/edges.png"), "--output", folder.file("second")}, device.environment);
+    INFO(again.out << again.err);
+    CHECK(again.status == 0);
+    CHECK(again.out.find("picture.png") == std::string::npos);
+    CHECK(kiln::test::read_file(folder.file("second/blurred.png")) != kiln::test::read_file(folder.file("first/blurred.png")));
+  }
+}
+
+TEST_CASE("the image pipeline refuses what is no picture, with the file's name") {
+  const TempFolder folder;
+  for (const std::string& file : {folder.file("nothing"), folder.write("text", "no picture"), folder.write("cut", "\x89PNG\r\n\x1a\n")}) {
+    const ProcessResult r = run_process({bin + "image", "--image", file, "--output", folder.file("out")}, {"KILN_DEVICE=cpu"});
+    INFO(r.out << r.err);
+    CHECK(r.status == 1);
+    CHECK(r.err.find(file) != std::string::npos);
+    CHECK(r.out == "");
+  }
+  CHECK(run_process({bin + "image", "--output", folder.write("file", "") + "/below"}, {"KILN_DEVICE=cpu"}).status == 1);
+  CHECK(run_process({bin + "image", "--picture", "x"}).status == 2);
+}
+
 TEST_CASE("the demo counts a file whose length is no multiple of a word") {
   const TempFolder folder;
   std::string bytes;
