@@ -358,6 +358,30 @@ TEST_CASE("the architecture to compile for is the newest that device and driver 
   CHECK(cuda::best_target(70, 90).empty());
 }
 
+TEST_CASE("a device compiles for its architecture and for what its driver reads") {
+  struct Row {
+    int version, ordinal;
+    const char* arch;
+    std::uint32_t ptx;
+  };
+  for (const Row& row : {Row{12000, test::kSimH200, "sm_90", 80}, Row{12040, test::kSimT4, "sm_75", 84},
+                         Row{12080, test::kSimA100, "sm_80", 87}, Row{13000, test::kSimH200, "sm_90", 90}}) {
+    CAPTURE(row.version);
+    cuda::Driver driver = sim_driver();
+    driver.version = row.version;
+    const auto device = rt::make_cuda_device(driver, row.ordinal).value();
+    CHECK(device->properties().arch == row.arch);
+    ir::Kernel kernel;
+    kernel.name = "k";
+    const CompileOptions options = device->compile_options(kernel, Dim3(33), true);
+    CHECK(options.target == TargetKind::Ptx);
+    CHECK(options.arch == row.arch);
+    CHECK(options.ptx_version == row.ptx);
+    CHECK_FALSE(options.block_multiple_of_32);
+    CHECK(options.aligned16);
+  }
+}
+
 TEST_CASE("the parameters of an entry are read from its text") {
   const auto sizes = [](const std::string& entry) {
     std::string out;

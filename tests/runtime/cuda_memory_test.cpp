@@ -175,14 +175,18 @@ TEST_CASE("memory that is used again and again is asked of the driver once") {
 }
 
 TEST_CASE("cached blocks are given back before memory counts as used up, and what cannot fit fails once with the numbers") {
-  const Client client(make_sim_server(test::kSimTiny));
+  // All that is not in use may be kept, so that the cache is what stands in the way.
+  const Client client(make_sim_server(test::kSimTiny, {.pool_limit = ~std::uint64_t{0}}));
   std::size_t free_bytes = client.properties().memory_bytes;
   const auto part = [&](double share) { return static_cast<std::uint64_t>(static_cast<double>(free_bytes) * share); };
+  const auto allocations = test::sim_count("allocations");
   auto first = rt::allocate(client, part(0.3)).value();
   auto second = rt::allocate(client, part(0.3)).value();
   second.reset();
+  CHECK(test::sim_count("allocations") == allocations + 2);  // kept
   const auto large = rt::allocate(client, part(0.6));
   CHECK(large.has_value());
+  CHECK(test::sim_count("allocations") == allocations + 2);
   const auto impossible = rt::allocate(client, free_bytes * 2);
   REQUIRE_FALSE(impossible.has_value());
   CHECK(impossible.error().code() == ErrorCode::BufferTooBig);

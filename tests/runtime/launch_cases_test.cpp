@@ -13,6 +13,7 @@
 #include "kiln/runtime/client.h"
 #include "support/devices.h"
 #include "support/each_client.h"
+#include "support/sim.h"
 
 using namespace kiln;
 using namespace kiln::test;
@@ -115,6 +116,20 @@ TEST_CASE(
   CHECK_FALSE(y.read().has_value());  // a declared Out that nobody wrote
   CHECK(x.read().value() == ramp(16));
   CHECK(reversed(most - 16));
+}
+
+TEST_CASE("the limit of dynamic shared memory is asked for once a kernel, so that no launch takes it from another") {
+  const Client client(make_sim_server());
+  const SimScript once(R"({"calls": [{"name": "cuFuncSetAttribute", "n": 2, "code": "CUDA_ERROR_INVALID_VALUE"}]})");
+  const Variant variant(reverse());
+  for (const std::uint32_t bytes : {49152u, 1024u, 65536u, 100000u, 49152u}) {
+    CAPTURE(bytes);
+    const std::size_t n = bytes / 4;
+    const auto x = Buffer<f32>::from_host(client, ramp(n)).value();
+    const auto y = Buffer<f32>::uninitialised(client, n).value();
+    CHECK(run_reverse(client, variant, x, y, bytes).has_value());
+    CHECK(y.slice(0, 1).read().value() == std::vector<f32>{static_cast<f32>(n - 1)});
+  }
 }
 
 TEST_CASE("nothing to do: zero elements up, down, filled and launched over, and a launch with an empty buffer behind a guard") {
