@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <numeric>
 #include <thread>
@@ -285,6 +286,40 @@ TEST_CASE("work on an adopted stream is in its order, and a stream of another co
     CHECK_FALSE(cuda::adopt_stream(Client::open("cpu").value(), theirs).has_value());
   }
   call.cuStreamDestroy(theirs);
+  call.cuCtxPopCurrent(&context);
+  call.cuDevicePrimaryCtxRelease(test::kSimH200);
+}
+
+TEST_CASE("the null stream can be adopted too, four streams at a time, and a place that was released is free again") {
+  const Client client(make_sim_server());
+  const cuda::DriverEntries& call = sim_driver().call;
+  cuda::CUcontext context = nullptr;
+  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
+  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  std::array<cuda::CUstream, 4> theirs{};
+  for (cuda::CUstream& stream : theirs) REQUIRE(call.cuStreamCreate(&stream, cuda::CU_STREAM_DEFAULT) == cuda::CUDA_SUCCESS);
+  {
+    const Stream null = cuda::adopt_stream(client, nullptr).value();
+    auto y = Buffer<u32>::from_host(client, std::vector<u32>(100, 5)).value();
+    REQUIRE(client.sync().has_value());
+    // Work of theirs on a stream of which the null stream waits, ours behind it.
+    CHECK(call.cuMemsetD32Async(cuda::device_address(y.binding()), 50, 100, theirs[0]) == cuda::CUDA_SUCCESS);
+    const LoadedModule module = LoadedModule::from_memory(client, module_text()).value();
+    const Param args[] = {Param::inout(y), Param::value(u32{100}), Param::value(u32{1})};
+    CHECK(module.launch(null, "add", for_num_elems(100), args).has_value());
+    CHECK(y.read().value() == std::vector<u32>(100, 51));
+    std::vector<Stream> adopted;
+    for (std::size_t i = 0; i < 3; ++i) adopted.push_back(cuda::adopt_stream(client, theirs[i]).value());
+    const auto refused = cuda::adopt_stream(client, theirs[3]);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().rule() == "TooManyAdoptedStreams");
+    CHECK(says(refused.error(), "no more than 4"));
+    CHECK(cuda::release_stream(adopted[1]).has_value());
+    const Stream last = cuda::adopt_stream(client, theirs[3]).value();
+    CHECK(module.launch(last, "add", for_num_elems(100), args).has_value());
+    CHECK(y.read().value() == std::vector<u32>(100, 52));
+  }
+  for (const cuda::CUstream stream : theirs) call.cuStreamDestroy(stream);
   call.cuCtxPopCurrent(&context);
   call.cuDevicePrimaryCtxRelease(test::kSimH200);
 }

@@ -213,3 +213,21 @@ TEST_CASE("no more unused memory is kept than the limit says") {
     CHECK(test::sim_count("allocations") <= before + 4);
   }
 }
+
+TEST_CASE("the driver gets memory back only when nobody uses it any more") {
+  // Of what is not in use nothing is kept, and the driver counts memory that it gets too early as the device's end.
+  const Client client(make_sim_server(kSimH200, {.pool_limit = 1}));
+  const test::SimScript strict(R"({"free_in_use_is_fault": true, "slow": [{"ms": 3}]})");
+  const Stream s1 = client.stream(), s2 = client.stream();
+  for (u32 round = 0; round < 10; ++round) {
+    const auto source = Buffer<u32>::from_host(client, numbers(5000, round)).value();
+    auto kept = Buffer<u32>::uninitialised(client, 5000).value();
+    {
+      const auto between = Buffer<u32>::uninitialised(client, 5000).value();
+      REQUIRE(rt::copy(s1, between.binding(), source.binding()).has_value());
+      REQUIRE(rt::copy(s2, kept.binding(), between.binding()).has_value());
+    }
+    CHECK(kept.read().value() == numbers(5000, round));
+  }
+  CHECK(client.sync().has_value());
+}
