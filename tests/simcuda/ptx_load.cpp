@@ -230,6 +230,7 @@ class Loader {
           {static_cast<std::uint32_t>(p->offset), static_cast<std::uint32_t>(p->bytes), static_cast<std::uint32_t>(p->align)});
       info.param_bytes = static_cast<std::uint32_t>(p->offset + p->bytes);
     }
+    check_params(f);
     info.static_shared = code.static_shared;
     info.local_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(code.local_bytes, ~std::uint32_t{0}));
     for (const auto& g : code.functions)
@@ -239,6 +240,16 @@ class Loader {
     info.reqnctapercluster = f.reqnctapercluster;
     l_.entries.push_back(std::move(info));
     l_.code.push_back(std::move(code));
+  }
+
+  void check_params(const FunctionDecl& f) {
+    const std::uint64_t most = m().version >= 81 ? 32764 : 4352;
+    const std::uint64_t bytes = f.params.empty() ? 0 : f.params.back()->offset + f.params.back()->bytes;
+    if (bytes <= most) return;
+    errors_.push_back({f.line,
+                       "Entry function '" + f.name + "' uses too much parameter space (" + std::to_string(bytes) + " bytes, " +
+                           std::to_string(most) + " max)",
+                       false});
   }
 
   void decode_from(const FunctionDecl& root, EntryCode& code, std::set<const FunctionDecl*>& checked) {

@@ -205,6 +205,24 @@ TEST_CASE("minimum and maximum of three operands are of f32, from sm_100 and PTX
   }
 }
 
+TEST_CASE("an entry has 4352 bytes of parameters at most, from PTX 8.1 on 32764") {
+  struct Size {
+    unsigned version, bytes;
+    bool fits;
+  };
+  for (const Size& row : {Size{78, 4352, true}, {80, 4353, false}, {81, 4353, true}, {81, 32764, true}, {90, 32765, false}}) {
+    CAPTURE(row.version);
+    CAPTURE(row.bytes);
+    const std::string ptx = header(90, row.version) + ".visible .entry k(.param .align 4 .b8 a[4], .param .b8 p[" +
+                            std::to_string(row.bytes - 4) + "])\n{\nret;\n}\n";
+    const LoadResult r = load_text(ptx);
+    INFO(r.failure.log);
+    CHECK((r.module != nullptr) == row.fits);
+    if (!row.fits) CHECK(r.failure.log.find("Entry function 'k' uses too much parameter space") != std::string::npos);
+    CHECK((assembled(ptx, "sm_90").value_or(row.fits ? 0 : 1) == 0) == row.fits);
+  }
+}
+
 TEST_CASE("the line of an error is that of its instruction") {
   const LoadResult r = load_text(kernel("add.s32 %r1, %r2, %r3;\n\n// a comment\n/* and\nanother */\nadd.s32 %r1, %f1, %r2;"));
   CHECK(r.failure.log.find("ptxas application ptx input, line 19; error   : Arguments mismatch") == 0);
