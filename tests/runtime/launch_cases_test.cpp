@@ -293,6 +293,32 @@ kernel "abi" {
   }
 }
 
+TEST_CASE("4096 bytes of parameters reach a kernel, and one of more is refused with both numbers") {
+  const Client client = test::each_client();
+  // Of 8 bytes each, with the output's 16 and the 8 of the fault record.
+  const auto run = [&](std::size_t scalars) {
+    std::string text = "kir 1\nkernel \"many\" {\n  buffer y : u64[*] out\n";
+    for (std::size_t i = 0; i < scalars; ++i) text += "  scalar a" + std::to_string(i) + " : u64\n";
+    text += "  body {\n    %i = const 0 : u32\n    %v = param a" + std::to_string(scalars - 1) + "\n    store y[%i], %v\n  }\n}\n";
+    const Variant variant(ir::parse_kernel(text));
+    const Buffer<u64> y = Buffer<u64>::zeroed(client, 1).value();
+    std::vector<LaunchArg> args(scalars + 1);
+    args[0] = y.arg();
+    for (std::size_t i = 1; i <= scalars; ++i) {
+      args[i].type = ir::Type::U64;
+      args[i].bits = i;
+    }
+    const auto launched = launch(client.default_stream(), {&variant, {{1}, {1}}, args, {}});
+    if (!launched.has_value()) return launched.error().text();
+    return std::to_string(y.read().value()[0]);
+  };
+  CHECK(run(509) == "509");
+  const std::string refused = run(510);
+  CAPTURE(refused);
+  CHECK(refused.find("4104 bytes") != std::string::npos);
+  CHECK(refused.find("at most 4096") != std::string::npos);
+}
+
 TEST_CASE("kernels with names that PTX cannot hold are launched, and errors tell the name as it was given") {
   const Client client = test::each_client();
   const std::string long_name(300, 'x');
