@@ -59,6 +59,7 @@
   ENTRY(cuStreamBeginCapture, cuStreamBeginCapture_v2, 10010, (CUstream stream, CUstreamCaptureMode mode))                                    \
   ENTRY(cuStreamEndCapture, cuStreamEndCapture, 10000, (CUstream stream, CUgraph* graph))                                                     \
   ENTRY(cuStreamIsCapturing, cuStreamIsCapturing, 10000, (CUstream stream, CUstreamCaptureStatus* status))                                    \
+  ENTRY(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, 10010, (CUstreamCaptureMode * mode))                            \
   ENTRY(cuEventCreate, cuEventCreate, 2000, (CUevent* event, unsigned flags))                                                                 \
   ENTRY(cuEventDestroy, cuEventDestroy_v2, 4000, (CUevent event))                                                                             \
   ENTRY(cuEventRecord, cuEventRecord, 2000, (CUevent event, CUstream stream))                                                                 \

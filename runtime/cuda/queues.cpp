@@ -102,6 +102,11 @@ CUresult Queues::prepare(std::uint32_t q, const rt::After& after, CUstream& stre
     if (const CUresult r = call.cuStreamCreate(&queue.stream, CU_STREAM_NON_BLOCKING); r != CUDA_SUCCESS) return r;
     queue.there = true;
   }
+  if (q >= rt::kOwnQueues) {  // what is captured does not run, and nobody could tell when it is over
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (const CUresult r = call.cuStreamIsCapturing(queue.stream, &status); r != CUDA_SUCCESS) return r;
+    if (status != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   if (queue.ring.empty()) queue.ring.resize(kOutstanding);
   Slot& s = queue.ring[(queue.submitted.load(std::memory_order_relaxed) + 1) % kOutstanding];
   if (s.event == nullptr) {

@@ -42,7 +42,7 @@ class Queues {
     const std::lock_guard lock(mutex_);
     const Returned returned{*this, keep ? nullptr : &task};
     if (session_.poisoned()) return session_.lost(phase);
-    const Session::Current current(session_);
+    const Session::Current current(session_, Session::Calls::Enqueueing);
     CUstream stream = nullptr;
     if (const CUresult r = prepare(queue, after, stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));
     if (const CUresult r = operation(stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));

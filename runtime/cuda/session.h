@@ -28,10 +28,14 @@ class Session {
   const std::string& name() const { return name_; }
   int attribute(CUdevice_attribute attribute) const;  // 0 where the driver does not know it
 
-  // Makes the context current for the thread; at the end of the scope what was current is so again.
+  // Makes the context current for the thread; at the end of the scope what was current is so again. What others capture into graphs
+  // meanwhile does not forbid the calls in it (of memory, modules and events of ours), and is not broken by them. `Enqueueing`: only calls
+  // that no capture forbids, and one less to be made.
+  enum class Calls { Any, Enqueueing };
   class Current {
    public:
-    explicit Current(const Session& session) : call_(session.call()) {
+    explicit Current(const Session& session, Calls calls = Calls::Any) : call_(session.call()) {
+      if (calls == Calls::Any) relaxed_ = call_.cuThreadExchangeStreamCaptureMode(&capture_mode_) == CUDA_SUCCESS;
       CUcontext now = nullptr;
       if (call_.cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == session.context()) return;
       pushed_ = call_.cuCtxPushCurrent(session.context()) == CUDA_SUCCESS;
@@ -39,13 +43,15 @@ class Session {
     ~Current() {
       CUcontext ours = nullptr;
       if (pushed_) call_.cuCtxPopCurrent(&ours);
+      if (relaxed_) call_.cuThreadExchangeStreamCaptureMode(&capture_mode_);
     }
     Current(const Current&) = delete;
     Current& operator=(const Current&) = delete;
 
    private:
     const DriverEntries& call_;
-    bool pushed_ = false;
+    bool pushed_ = false, relaxed_ = false;
+    CUstreamCaptureMode capture_mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // of the thread, once exchanged
   };
 
   // The error for a result that is none of success. The first sticky one poisons the device; once it is poisoned every error says so.

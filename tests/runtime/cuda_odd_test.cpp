@@ -1,4 +1,5 @@
-// Odd uses of kiln/runtime/cuda.h: wrong order, files that are none, and no memory of the host at any point, over the simulated driver.
+// Odd uses of kiln/runtime/cuda.h: wrong order, captures, files that are none, and no memory of the host at any point, over the simulated
+// driver.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -174,6 +175,53 @@ TEST_CASE("memory that is adopted anew comes after the work that it was given be
   }
   call.cuStreamDestroy(held);
   CHECK(call.cuMemFree(theirs) == cuda::CUDA_SUCCESS);
+  call.cuCtxPopCurrent(&context);
+  call.cuDevicePrimaryCtxRelease(test::kSimH200);
+}
+
+TEST_CASE("what others capture into a graph meanwhile is neither broken nor in the way, by whichever thread") {
+  const Client client(make_sim_server());
+  const cuda::DriverEntries& call = sim_driver().call;
+  cuda::CUcontext context = nullptr;
+  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
+  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  cuda::CUstream theirs = nullptr;
+  REQUIRE(call.cuStreamCreate(&theirs, cuda::CU_STREAM_NON_BLOCKING) == cuda::CUDA_SUCCESS);
+  {
+    const auto use = [&] {
+      const auto module = LoadedModule::from_memory(client, kAdd);
+      const auto y = Buffer<u32>::from_host(client, std::vector<u32>(1000, 5));
+      REQUIRE(module.has_value());
+      REQUIRE(y.has_value());
+      CHECK(module->launch(client.stream(), "add", one_block(*y), add_args(*y)).has_value());
+      CHECK(y->read().value() == std::vector<u32>(1000, 6));
+      CHECK(client.sync().has_value());
+    };
+    cuda::CUgraph graph = nullptr;
+    REQUIRE(call.cuStreamBeginCapture(theirs, cuda::CU_STREAM_CAPTURE_MODE_GLOBAL) == cuda::CUDA_SUCCESS);
+    use();
+    std::thread(use).join();
+    CHECK(call.cuStreamEndCapture(theirs, &graph) == cuda::CUDA_SUCCESS);
+    // The thread is as before: what was forbidden still is.
+    cuda::CUdeviceptr memory = 0;
+    REQUIRE(call.cuStreamBeginCapture(theirs, cuda::CU_STREAM_CAPTURE_MODE_GLOBAL) == cuda::CUDA_SUCCESS);
+    CHECK(call.cuMemAlloc(&memory, 16) == cuda::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    CHECK(call.cuStreamEndCapture(theirs, &graph) == cuda::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+
+    // Work of Kiln's is not captured: it would not run.
+    const Stream adopted = cuda::adopt_stream(client, theirs).value();
+    const auto from = Buffer<u32>::from_host(client, {5}).value(), to = Buffer<u32>::from_host(client, {7}).value();
+    REQUIRE(call.cuStreamBeginCapture(theirs, cuda::CU_STREAM_CAPTURE_MODE_RELAXED) == cuda::CUDA_SUCCESS);
+    const auto refused = rt::copy(adopted, to.binding(), from.binding());
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().rule() == "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED");
+    CHECK(call.cuStreamEndCapture(theirs, &graph) == cuda::CUDA_SUCCESS);
+    CHECK(rt::copy(adopted, to.binding(), from.binding()).has_value());
+    CHECK(to.read().value() == std::vector<u32>{5});
+    CHECK(cuda::release_stream(adopted).has_value());
+    CHECK(client.sync().has_value());
+  }
+  call.cuStreamDestroy(theirs);
   call.cuCtxPopCurrent(&context);
   call.cuDevicePrimaryCtxRelease(test::kSimH200);
 }

@@ -1,5 +1,6 @@
 // Entry points: stream capture and graphs.
 #include <algorithm>
+#include <utility>
 
 #include "simcuda/driver_state.h"
 
@@ -100,6 +101,14 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
     auto made = std::make_shared<Graph>();
     made->nodes = std::make_shared<const GraphNodes>(std::move(capture->nodes));
     *graph = driver.graphs.add(std::move(made));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  return entry_point(Entry::cuThreadExchangeStreamCaptureMode, [&](Driver&, Lock&) -> CUresult {
+    if (mode == nullptr || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+    std::swap(*mode, this_thread().capture_mode);
     return CUDA_SUCCESS;
   });
 }

@@ -373,6 +373,44 @@ TEST_CASE("what synchronises or is unsafe breaks a capture, each in its modes") 
       }
 }
 
+TEST_CASE("a thread may say how far captures forbid it things") {
+  const DeviceSession session;
+  Library& lib = library();
+  constexpr CUresult ok = CUDA_SUCCESS, no = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  const auto allocating = [&](CUstreamCaptureMode capture, CUstreamCaptureMode thread, bool by_another) {
+    const CUstream stream = make_stream();
+    KILN_OK(lib.cuStreamBeginCapture(stream, capture));
+    CUresult code = ok;
+    const auto ask = [&] {
+      CUcontext context = session.context;
+      KILN_OK(lib.cuCtxPushCurrent(context));
+      CUstreamCaptureMode mode = thread;
+      KILN_OK(lib.cuThreadExchangeStreamCaptureMode(&mode));
+      CHECK(mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+      CUdeviceptr p = 0;
+      code = lib.cuMemAlloc(&p, 4);
+      KILN_OK(lib.cuThreadExchangeStreamCaptureMode(&mode));
+      CHECK(mode == thread);
+      KILN_OK(lib.cuCtxPopCurrent(&context));
+    };
+    if (by_another) std::thread(ask).join();
+    else ask();
+    CUgraph graph = nullptr;
+    lib.cuStreamEndCapture(stream, &graph);
+    return code;
+  };
+  constexpr CUstreamCaptureMode global = CU_STREAM_CAPTURE_MODE_GLOBAL, local = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                                relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+  for (const CUstreamCaptureMode capture : {global, local, relaxed}) {
+    CHECK(allocating(capture, relaxed, false) == ok);
+    CHECK(allocating(capture, relaxed, true) == ok);
+    CHECK(allocating(capture, local, false) == (capture == relaxed ? ok : no));
+    CHECK(allocating(capture, local, true) == ok);
+    CHECK(allocating(capture, global, true) == (capture == global ? no : ok));
+  }
+  CHECK(lib.cuThreadExchangeStreamCaptureMode(nullptr) == CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_CASE("an invalidated capture refuses everything but its end") {
   const DeviceSession session;
   Library& lib = library();

@@ -140,9 +140,12 @@ bool Driver::captures(const Context& context, bool blocking_only) const {
 }
 
 CUresult Driver::unsafe_call() {
+  const CUstreamCaptureMode thread = this_thread().capture_mode;
+  if (thread == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
   bool forbidden = false;
   for (const auto& capture : active_captures) {
     const bool own = capture->thread == std::this_thread::get_id();
+    if (!own && thread == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) continue;
     if (own ? capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED : capture->mode != CU_STREAM_CAPTURE_MODE_GLOBAL) continue;
     invalidate(*capture);
     forbidden = true;

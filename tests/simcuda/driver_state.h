@@ -22,6 +22,7 @@ struct ThreadState {
   CUcontext stack[kDepth];
   int depth;
   bool in_host_function;
+  CUstreamCaptureMode capture_mode;  // how far captures forbid it things
 };
 ThreadState& this_thread();
 
