@@ -80,7 +80,8 @@ Json manifest(const Variant& variant, const ir::Prepared& kernel, const std::vec
   for (const auto& [out, in] : k.in_place) in_place.push_back(Json::array({out, in}));
   Json sites = Json::array();
   for (const ir::FaultSite& s : kernel.sites)
-    sites.push_back({{"memory", s.memory}, {"operation", s.operation}, {"place", s.place}, {"declared", s.declared}});
+    if (s.is_check()) sites.push_back({{"operation", s.operation}, {"place", s.place}, {"text", s.text}});
+    else sites.push_back({{"memory", s.memory}, {"operation", s.operation}, {"place", s.place}, {"declared", s.declared}});
   Json code = Json::array();
   for (const Target& t : targets) {
     Json one{{"arch", t.arch}, {"kind", t.kind}, {"file", t.file}};

@@ -85,6 +85,7 @@ void Emitter::emit_op(ir::OpId id, Mask m) {
     case ir::Form::Yield:
       b_.CreateStore(yield_->getAllocatedType()->isVectorTy() ? vector(op.operands[0]) : scalar(op.operands[0]), yield_);
       return;
+    case ir::Form::Check: return emit_check(id, m);
     case ir::Form::Require: return;  // the host has checked it
   }
 }

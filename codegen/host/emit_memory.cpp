@@ -258,6 +258,30 @@ void Emitter::report(const Access& a, Value* lane) {
                 {fault_record_, b_.getInt32(a.op->site), dimension, index, length, thread, block_id_[0], block_id_[1], block_id_[2]});
 }
 
+// The first lane for which the condition does not hold is reported, with its values.
+void Emitter::emit_check(ir::OpId id, Mask m) {
+  const ir::Op& op = k_.op(id);
+  const ir::ValueId condition = op.operands[0];
+  Value* failing = nullptr;
+  if (shapes_[condition].uniform()) failing = b_.CreateSelect(scalar(condition), b_.getInt32(0), bits(m));
+  else failing = b_.CreateAnd(bits(m), b_.CreateNot(bits(vector(condition))));
+  llvm::BasicBlock *failed = block("check.failed"), *held = block("check.held");
+  b_.CreateCondBr(b_.CreateICmpNE(failing, b_.getInt32(0)), failed, held, llvm::MDBuilder(c_).createBranchWeights(1, 1u << 20));
+  start(failed);
+  Value* lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {failing, b_.getTrue()});
+  const auto number = [&](std::size_t i) -> Value* {
+    if (i >= op.operands.size()) return b_.getInt64(0);
+    const ir::ValueId v = op.operands[i];
+    Value* x = shapes_[v].uniform() ? scalar(v) : b_.CreateExtractElement(vector(v), lane);
+    return b_.CreateZExt(b_.CreateBitCast(x, b_.getIntNTy(ir::bit_width(k_.op(v).type))), b_.getInt64Ty());
+  };
+  Value *first = number(1), *second = number(2), *thread = b_.CreateAdd(b_.CreateShl(warp_, 5), lane);
+  b_.CreateCall(report_function(),
+                {fault_record_, b_.getInt32(op.site), b_.getInt32(0), first, second, thread, block_id_[0], block_id_[1], block_id_[2]});
+  b_.CreateBr(held);
+  start(held);
+}
+
 // Fills the fault record when nobody has before (ir::FaultRecord).
 llvm::Function* Emitter::report_function() {
   if (report_) return report_;

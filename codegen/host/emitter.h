@@ -155,6 +155,7 @@ class Emitter {
   Value* inside_lanes(const Access& a, Mask m);  // active lanes that are in bounds
   Mask checked_lanes(const Access& a, Mask m);   // the same, after the others are reported
   void report(const Access& a, Value* first_bad_lane);
+  void emit_check(ir::OpId id, Mask m);
   void report_lanes(const Access& a, Value* bad);  // bits; does nothing when there are none
   llvm::Function* report_function();
   Value* extent(std::uint32_t mem, unsigned dimension) { return memory_[mem].extent[dimension]; }

@@ -271,7 +271,8 @@ void Lowering::emit_op(ir::OpId id, bool lanes_needed_later) {
     case Form::For: emit_for(id); break;
     case Form::While: emit_while(id); break;
     case Form::Leave: emit_leave(op.code); break;
-    case Form::Yield: break;    // read by the loop
+    case Form::Yield: break;  // read by the loop
+    case Form::Check: emit_check(op); break;
     case Form::Require: break;  // checked by the host
   }
 }

@@ -123,6 +123,8 @@ class Lowering {
   llvm::Value* float_atomic_min_max(const ir::Op& op, llvm::Value* pointer);
   llvm::Value* checked(const ir::Op& op, Place place);
   void report(const ir::Op& op, const Place& place, const std::vector<llvm::Value*>& inside);
+  void emit_check(const ir::Op& op);
+  llvm::Value* bits_of(ir::ValueId v);
   llvm::Function* fault_function();
 
   llvm::LLVMContext& c_;

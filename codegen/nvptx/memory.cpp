@@ -181,6 +181,24 @@ void Lowering::report(const ir::Op& op, const Place& p, const std::vector<Value*
   b_.CreateCall(fault_function(), {fault_record_, i32(op.site), dimension, index, limit})->setDoesNotThrow();
 }
 
+// The bits of a value, in 64.
+Value* Lowering::bits_of(ir::ValueId v) {
+  Value* const bits = b_.CreateBitCast(value(v), b_.getIntNTy(ir::bit_width(k_.ops[v].type)));
+  return b_.CreateZExt(bits, b_.getInt64Ty());
+}
+
+void Lowering::emit_check(const ir::Op& op) {
+  if (fault_record_ == nullptr) return;
+  BasicBlock* const failed = block("failed");
+  BasicBlock* const good = block("held");
+  b_.CreateCondBr(value(op.operands[0]), good, failed, llvm::MDBuilder(c_).createBranchWeights(1u << 20, 1));
+  b_.SetInsertPoint(failed);
+  const auto number = [&](std::size_t i) { return i < op.operands.size() ? bits_of(op.operands[i]) : b_.getInt64(0); };
+  b_.CreateCall(fault_function(), {fault_record_, i32(op.site), i32(0), number(1), number(2)})->setDoesNotThrow();
+  b_.CreateBr(good);
+  b_.SetInsertPoint(good);
+}
+
 // A function of its own, so that each access pays for a call in a cold block and nothing else. The only call in our PTX.
 llvm::Function* Lowering::fault_function() {
   if (fault_function_ != nullptr) return fault_function_;

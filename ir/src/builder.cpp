@@ -173,6 +173,11 @@ OpId Builder::switch_(ValueId v, std::vector<std::uint64_t> cases) {
 }
 void Builder::yield(ValueId cond) { append({.code = Opcode::Yield, .operands = {cond}}); }
 void Builder::leave(Opcode code) { append({.code = code}); }
+void Builder::check(ValueId cond, std::string text, std::vector<ValueId> values) {
+  k_->texts.push_back(std::move(text));
+  values.insert(values.begin(), cond);
+  append({.code = Opcode::Check, .imm = k_->texts.size() - 1, .operands = std::move(values)});
+}
 void Builder::require(ValueId cond, std::string text) {
   k_->texts.push_back(std::move(text));
   append({.code = Opcode::Require, .imm = k_->texts.size() - 1, .operands = {cond}});

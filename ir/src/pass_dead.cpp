@@ -43,6 +43,10 @@ class DeadCode {
     if (is_pure(op.code) || op.code == Opcode::Get || silent_load) return uses_[id] == 0;
     switch (op.code) {
       case Opcode::Set: return gets_[op.index] == 0;
+      case Opcode::Check: {  // one that cannot fail; an unchecked kernel has no place to report to
+        const Op& condition = k_.ops[op.operands[0]];
+        return !k_.options.checked || (condition.code == Opcode::Const && condition.imm != 0);
+      }
       case Opcode::If:
       case Opcode::Switch:
       case Opcode::For: return std::all_of(op.regions.begin(), op.regions.end(), [&](RegionId r) { return empty(r); });

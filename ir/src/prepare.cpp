@@ -31,9 +31,16 @@ std::vector<FaultSite> number_sites(Kernel& k) {
   std::vector<FaultSite> sites;
   walk(k, 0, [&](OpId id) {
     Op& op = k.op(id);
+    if (op.code == Opcode::Check) {
+      FaultSite site{{}, std::string(info(op.code).mnemonic), to_string(k, op.loc), {}, {}, k.texts[op.imm], {}};
+      for (std::size_t i = 1; i < op.operands.size(); ++i) site.values.push_back(k.op(op.operands[i]).type);
+      op.site = static_cast<std::uint32_t>(sites.size());
+      sites.push_back(std::move(site));
+      return;
+    }
     if (!is_access(op.code) || op.bounds != Bounds::Checked) return;
     const Mem& mem = k.mems[op.index];
-    FaultSite site{mem.name, std::string(info(op.code).mnemonic), to_string(k, op.loc), {}, {}};
+    FaultSite site{mem.name, std::string(info(op.code).mnemonic), to_string(k, op.loc), {}, {}, {}, {}};
     if (mem.space != Space::Global && mem.loc.line != 0) site.declared = to_string(k, mem.loc);
     for (unsigned d = 0; d < mem.rank; ++d) site.signed_index[d] = is_signed(k.op(op.operands[d]).type);
     op.site = static_cast<std::uint32_t>(sites.size());

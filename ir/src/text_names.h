@@ -36,6 +36,7 @@ constexpr bool has_result(Form f) {
     case Form::Switch:
     case Form::Yield:
     case Form::Leave:
+    case Form::Check:
     case Form::Require: return false;
     default: return true;
   }

@@ -199,11 +199,17 @@ void Parser::simple(Op& op, const Token& mnemonic) {
       values(op, 1);
       break;
     }
+    case Form::Check:
     case Form::Require:
       values(op, 1);
       expect(",");
+      while (form == Form::Check && token_.kind != Kind::String) {
+        values(op, 1);
+        expect(",");
+      }
       k_.texts.push_back(string());
       op.imm = k_.texts.size() - 1;
+      if (form == Form::Check && accept("site")) op.site = static_cast<std::uint32_t>(unsigned_number(kNone - 1, "a site"));
       return;
     default: values(op, fixed_operands(form)); break;
   }

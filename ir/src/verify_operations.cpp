@@ -125,6 +125,7 @@ class Operations {
       case Form::Leave:
         if (op.code != Opcode::Return && !scope.loop) say(" stands outside a loop's body");
         break;
+      case Form::Check: check(op); break;
       case Form::Require: require(op, scope); break;
     }
   }
@@ -142,6 +143,13 @@ class Operations {
             " coordinates; it has " + std::to_string(rank) + " dimensions");
         return false;
       }
+    }
+    if (form == Form::Check) {
+      if (op.operands.empty() || op.operands.size() > 1 + kCheckValues)
+        return say(" has " + std::to_string(op.operands.size()) + " operands; it takes a condition and at most " +
+                   std::to_string(kCheckValues) + " values"),
+               false;
+      wanted = op.operands.size();
     }
     if (op.operands.size() != wanted)
       return say(" has " + std::to_string(op.operands.size()) + " operands, " + std::to_string(wanted) + " expected"), false;
@@ -295,6 +303,17 @@ class Operations {
         say(" has case " + (is_signed(t) ? std::to_string(sign_extend(t, bits)) : std::to_string(bits)) + " twice");
       }
     }
+  }
+
+  // --- texts ----------------------------------------------------------------------------------------------------------------
+  void check(const Op& op) {
+    if (type(op, 0) != Type::Bool) return say(" needs a bool, not " + text(type(op, 0)));
+    if (op.imm >= k_.texts.size()) return say(" names a text that does not exist");
+    const std::string& words = k_.texts[op.imm];
+    std::size_t places = 0;
+    for (std::size_t at = words.find("{}"); at != std::string::npos; at = words.find("{}", at + 2)) ++places;
+    if (places != op.operands.size() - 1)
+      say(" has " + std::to_string(places) + " {} in its text and " + std::to_string(op.operands.size() - 1) + " values");
   }
 
   // --- requires ---------------------------------------------------------------------------------------------------------------

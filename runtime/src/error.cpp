@@ -43,6 +43,7 @@ constexpr CodeRow kCodes[] = {
     {ErrorCode::Skipped, "Skipped", false, false, false},
     {ErrorCode::Several, "Several", false, false, false},  // as its causes
     {ErrorCode::Bounds, "Bounds", false, false, false},
+    {ErrorCode::CheckFailed, "CheckFailed", false, false, false},
     {ErrorCode::DevicePoisoned, "DevicePoisoned", false, true, false},
     {ErrorCode::Generic, "Generic", false, false, false},
 };

@@ -1,6 +1,9 @@
 #include "src/fault_slots.h"
 
 #include <atomic>
+#include <bit>
+#include <charconv>
+#include <iterator>
 #include <string>
 
 namespace kiln::rt {
@@ -8,6 +11,44 @@ namespace {
 
 std::string text(const std::uint32_t (&d)[3]) {
   return "(" + std::to_string(d[0]) + ", " + std::to_string(d[1]) + ", " + std::to_string(d[2]) + ")";
+}
+
+std::string hex(std::uint64_t bits, unsigned digits) {
+  std::string s;
+  for (unsigned d = digits; d-- > 0;) s += "0123456789abcdef"[bits >> 4 * d & 15];
+  return s;
+}
+
+// A value in the text of a check.
+std::string value_text(ir::Type type, std::uint64_t bits) {
+  if (ir::is_bool(type)) return bits != 0 ? "true" : "false";
+  if (ir::is_signed(type)) return std::to_string(ir::sign_extend(type, bits));
+  if (ir::is_integer(type)) return std::to_string(bits);
+  char text[64];
+  std::to_chars_result end{text, {}};
+  if (type == ir::Type::F32) end = std::to_chars(text, text + sizeof text, std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+  else if (type == ir::Type::F64) end = std::to_chars(text, text + sizeof text, std::bit_cast<double>(bits));
+  else return "0x" + hex(bits, ir::bit_width(type) / 4);
+  return {text, end.ptr};
+}
+
+Error check_failed(const ir::FaultRecord& record, const Program& program, const ir::FaultSite& site) {
+  Error::Data data;
+  data.code = ErrorCode::CheckFailed;
+  data.kernel = *program.name;
+  data.place = site.place;
+  data.bounds = bounds_fault(record, program.sites);
+  const std::uint64_t values[] = {record.index, record.extent};
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < site.values.size() && i < std::size(values); ++i) {
+    const std::size_t at = site.text.find("{}", from);
+    if (at == std::string::npos) break;
+    data.message += site.text.substr(from, at - from) + value_text(site.values[i], values[i]);
+    from = at + 2;
+  }
+  data.message =
+      "check failed: " + data.message + site.text.substr(from) + ", in thread " + text(record.thread) + " of block " + text(record.block);
+  return Error(std::move(data));
 }
 
 Error out_of_bounds(const ir::FaultRecord& record, const Program& program) {
@@ -86,7 +127,10 @@ std::optional<Error> FaultSlots::fault(std::uint32_t slot) const {
     const std::lock_guard lock(mutex_);
     program = programs_[slot];
   }
-  return record.kind == kFaultNoScratch ? no_scratch(record, *program) : out_of_bounds(record, *program);
+  if (record.kind == kFaultNoScratch) return no_scratch(record, *program);
+  if (record.site < program->sites.size() && program->sites[record.site].is_check())
+    return check_failed(record, *program, program->sites[record.site]);
+  return out_of_bounds(record, *program);
 }
 
 std::size_t FaultSlots::used() const {

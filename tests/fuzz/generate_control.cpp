@@ -19,13 +19,13 @@ void Generator::block(std::uint32_t depth, const Context& c, int count) {
 
 void Generator::statement(std::uint32_t depth, const Context& c) {
   // clang-format off
-  enum class Kind : std::uint8_t { Assign, Arithmetic, Own, Input, Guarded, If, For, While, Switch, Warp, Barrier, Atomic, Local, Uniform, LeaveLoop, Return };
+  enum class Kind : std::uint8_t { Assign, Arithmetic, Own, Input, Guarded, If, For, While, Switch, Warp, Barrier, Atomic, Local, Uniform, Check, LeaveLoop, Return };
   // clang-format on
   static const std::vector<Kind> mix = [] {
-    const std::pair<Kind, std::size_t> weights[] = {{Kind::Assign, 4},  {Kind::Arithmetic, 7}, {Kind::Own, 4},       {Kind::Input, 5},
-                                                    {Kind::Guarded, 4}, {Kind::If, 8},         {Kind::For, 9},       {Kind::While, 2},
-                                                    {Kind::Switch, 2},  {Kind::Warp, 12},      {Kind::Barrier, 7},   {Kind::Atomic, 2},
-                                                    {Kind::Local, 2},   {Kind::Uniform, 1},    {Kind::LeaveLoop, 2}, {Kind::Return, 1}};
+    const std::pair<Kind, std::size_t> weights[] = {
+        {Kind::Assign, 4}, {Kind::Arithmetic, 7}, {Kind::Own, 4},    {Kind::Input, 5},     {Kind::Guarded, 4}, {Kind::If, 8},
+        {Kind::For, 9},    {Kind::While, 2},      {Kind::Switch, 2}, {Kind::Warp, 12},     {Kind::Barrier, 7}, {Kind::Atomic, 2},
+        {Kind::Local, 2},  {Kind::Uniform, 1},    {Kind::Check, 2},  {Kind::LeaveLoop, 2}, {Kind::Return, 1}};
     std::vector<Kind> v;
     for (const auto& [kind, weight] : weights) v.insert(v.end(), weight, kind);
     return v;
@@ -35,7 +35,7 @@ void Generator::statement(std::uint32_t depth, const Context& c) {
   const bool impossible =
       (holds_others && depth == 0) || (kind == Kind::Warp && !shape_.warp_ops) || (kind == Kind::Atomic && !shape_.atomics) ||
       (kind == Kind::Barrier && (!shape_.barriers || !c.uniform_control)) || (kind == Kind::Uniform && !c.uniform_control) ||
-      (kind == Kind::LeaveLoop && (!c.may_leave_loop || (c.loop_is_uniform && !c.uniform_control)));
+      (kind == Kind::Check && !faults_) || (kind == Kind::LeaveLoop && (!c.may_leave_loop || (c.loop_is_uniform && !c.uniform_control)));
   if (impossible) kind = Kind::Arithmetic;
   switch (kind) {
     case Kind::Assign: assign(); break;
@@ -52,9 +52,23 @@ void Generator::statement(std::uint32_t depth, const Context& c) {
     case Kind::Atomic: atomic_statement(); break;
     case Kind::Local: local_statement(); break;
     case Kind::Uniform: uniform_assign(); break;
+    case Kind::Check: check_statement(); break;
     case Kind::LeaveLoop: leave_guarded(r_.chance(60) ? Opcode::Break : Opcode::Continue, c.loop_is_uniform); break;
     case Kind::Return: leave_guarded(Opcode::Return, false); break;
   }
+}
+
+// No floats: the payload of a NaN is left open, and the report has bits.
+void Generator::check_statement() {
+  case_.may_fault = true;
+  std::vector<ValueId> values;
+  std::string text = "it";
+  for (std::uint32_t n = r_.below(ir::kCheckValues + 1); n > 0; --n) {
+    values.push_back(value(r_.chance(20) ? Type::Bool : any_integer(), 1).id);
+    text += " {}";
+  }
+  const ValueId rare = b_.binary(Opcode::Ne, b_.binary(Opcode::And, varying(Type::U32).id, b_.const_u32(15)), b_.const_u32(r_.below(16)));
+  b_.check(r_.chance(70) ? rare : r_.chance(80) ? divergent_bool() : value(Type::Bool, 1, true).id, text, values);
 }
 
 void Generator::leave_guarded(Opcode code, bool uniform) {

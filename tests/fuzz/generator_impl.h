@@ -117,6 +117,7 @@ class Generator {
   void loop_body(std::uint32_t depth, const Context& inner);
   void arithmetic();
   void assign();
+  void check_statement();
   void uniform_assign();
 
   // --- generate_exchange.cpp: what threads tell each other ---

@@ -196,8 +196,8 @@ ir::Prepared as_recorded(const ir::Kernel& k) {
   ir::expand_math(p.kernel);
   ir::compact(p.kernel);
   for (ir::Op& op : p.kernel.ops) {
-    if (!ir::is_access(op.code)) continue;
-    op.bounds = ir::Bounds::Checked;
+    if (!ir::is_access(op.code) && op.code != ir::Opcode::Check) continue;
+    if (ir::is_access(op.code)) op.bounds = ir::Bounds::Checked;
     op.site = static_cast<std::uint32_t>(p.sites.size());
     p.sites.push_back({});
   }

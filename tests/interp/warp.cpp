@@ -230,6 +230,7 @@ void Warp::simple(ir::OpId id) {
     case ir::Form::Shuffle: shuffle(op, out); return;
     case ir::Form::WarpCombine: combine(op, out); return;
     case ir::Form::Leave: leave(op.code); return;
+    case ir::Form::Check: check(op); return;
     case ir::Form::Require: require(op, id); return;
     default: pure(op, out); return;
   }
@@ -289,6 +290,23 @@ void Warp::require(const ir::Op& op, ir::OpId id) {
   context_.report.stop();
 }
 
+void Warp::check(const ir::Op& op) {
+  if (!kernel_.options.checked) return;
+  each([&](unsigned lane) {
+    if (value(op.operands[0])[lane] != 0) return;
+    const auto number = [&](std::size_t i) { return i < op.operands.size() ? value(op.operands[i])[lane] : 0; };
+    report_fault({.state = 2, .kind = 1, .site = op.site, .dimension = 0, .index = number(1), .extent = number(2)}, lane);
+  });
+}
+
+void Warp::report_fault(ir::FaultRecord f, unsigned lane) {
+  for (int axis = 0; axis < 3; ++axis) {
+    f.thread[axis] = thread_[axis][lane];
+    f.block[axis] = context_.block[axis];
+  }
+  context_.report.fault(f);
+}
+
 // --- memory -----------------------------------------------------------------------------------------------------------------
 
 bool Warp::locate(const ir::Op& op, ir::OpId id, unsigned lane, std::uint64_t& byte) {
@@ -304,12 +322,7 @@ bool Warp::locate(const ir::Op& op, ir::OpId id, unsigned lane, std::uint64_t& b
       continue;
     }
     if (op.bounds == ir::Bounds::Checked) {
-      ir::FaultRecord f{.state = 2, .kind = 1, .site = op.site, .dimension = d, .index = index, .extent = b.extents[d]};
-      for (int axis = 0; axis < 3; ++axis) {
-        f.thread[axis] = thread_[axis][lane];
-        f.block[axis] = context_.block[axis];
-      }
-      context_.report.fault(f);
+      report_fault({.state = 2, .kind = 1, .site = op.site, .dimension = d, .index = index, .extent = b.extents[d]}, lane);
     } else {
       context_.report.misuse("bounds", id, ir::kNone,
                              context_.report.describe(id) + " of '" + mem.name + "': coordinate " + std::to_string(d) + " is " +

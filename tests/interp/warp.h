@@ -77,6 +77,8 @@ class Warp {
   void vote(const ir::Op& op, Lanes& out);
   void shuffle(const ir::Op& op, Lanes& out);
   void combine(const ir::Op& op, Lanes& out);
+  void check(const ir::Op& op);
+  void report_fault(ir::FaultRecord f, unsigned lane);
   void require(const ir::Op& op, ir::OpId id);
 
   Context& context_;

@@ -126,6 +126,11 @@ TEST_CASE("a wrong operation is refused with a sentence") {
       {"bit_cast %f32 : u64", "bit_cast from f32 to u64: the widths differ"},
       {"bit_cast %bool : u32", "bit_cast is not defined for bool"},
       {"cast %f32 : void", "cast needs a result type"},
+      // checks
+      {"check %u32, \"x\"", "check needs a bool, not u32"},
+      {"check %bool, %u32, \"x\"", "check has 0 {} in its text and 1 values"},
+      {"check %bool, \"{} {}\"", "check has 2 {} in its text and 0 values"},
+      {"check %bool, %u32, %u32, %u32, \"{} {} {}\"", "check has 4 operands; it takes a condition and at most 2 values"},
       // types without arithmetic
       {"const 0x3c00 : f16", "const: f16 has no arithmetic yet; bool, the integers, f32 and f64 have"},
       {"cast %u32 : f16", "cast to f16: f16 has no arithmetic yet, so nothing can be converted to it"},

@@ -55,6 +55,7 @@ TEST_CASE("the predicates of every error without causes follow the truth tables"
       {ErrorCode::Skipped,               "Skipped",               false, false, false},
       {ErrorCode::Several,               "Several",               false, false, false},
       {ErrorCode::Bounds,                "Bounds",                false, false, false},
+      {ErrorCode::CheckFailed,           "CheckFailed",           false, false, false},
       {ErrorCode::DevicePoisoned,        "DevicePoisoned",        false, true,  false},
       {ErrorCode::Generic,               "Generic",               false, false, false},
   };

@@ -73,6 +73,7 @@ class Builder {
   OpId switch_(ValueId v, std::vector<std::uint64_t> cases);  // regions: one per case, then the default
   void yield(ValueId cond);
   void leave(Opcode code);  // Break, Continue, Return
+  void check(ValueId cond, std::string text, std::vector<ValueId> values = {});
   void require(ValueId cond, std::string text);
 
   // The general form, appended at the insertion point.

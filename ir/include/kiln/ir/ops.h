@@ -40,10 +40,13 @@ enum class Form : std::uint8_t {
   Switch,
   Yield,
   Leave,
+  Check,  // bool, at most kCheckValues values -> void, imm: text
   Require
 };
+// A failed check goes into a fault record, which has room for two numbers.
+inline constexpr unsigned kCheckValues = 2;
 
-enum class Effect : std::uint8_t { None, Read, Write, ReadWrite, Slot, Sync, Control, Host };
+enum class Effect : std::uint8_t { None, Read, Write, ReadWrite, Slot, Sync, Control, Report, Host };
 
 // How many threads are known to hold the same value. Ordered: a smaller enumerator is more uniform.
 enum class Level : std::uint8_t { Grid, Block, Warp, Thread };

@@ -3,6 +3,7 @@
 // the fault record. On a GPU each field is one .param; on the host all fields lie in one block at these offsets.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kiln/ir/kernel.h"
@@ -23,28 +24,32 @@ struct ParamLayout {
 };
 ParamLayout param_layout(const Kernel& kernel, bool checked);
 
-// What a checked kernel writes when an access is out of range; in memory the host can read. 64 bytes, aligned 64, version 1.
-// The first faulting thread moves state 0 -> 1 atomically, fills the rest, then stores state 2; later ones leave it alone.
+// What a checked kernel writes when an access is out of range or a check fails; in memory the host can read. 64 bytes, aligned 64,
+// version 1. The first faulting thread moves state 0 -> 1 atomically, fills the rest, then stores state 2; later ones leave it alone.
 struct FaultRecord {
   std::uint32_t state = 0;
-  std::uint32_t kind = 0;       // 1: out of bounds
+  std::uint32_t kind = 0;       // 1: what the site says
   std::uint32_t site = 0;       // index into the program's fault sites
   std::uint32_t dimension = 0;  // which coordinate
-  std::uint64_t index = 0;      // the coordinate, sign-extended to 64 bits when its type is signed
-  std::uint64_t extent = 0;     // of that dimension
+  std::uint64_t index = 0;      // the coordinate, sign-extended to 64 bits when its type is signed; of a check, the bits of its first value
+  std::uint64_t extent = 0;     // of that dimension; the bits of the second value
   std::uint32_t thread[3] = {0, 0, 0};
   std::uint32_t block[3] = {0, 0, 0};
   std::uint32_t reserved[2] = {0, 0};
 };
 static_assert(sizeof(FaultRecord) == 64);
 
-// Static facts about a checked access, for the text of its error.
+// Static facts about a checked access, or about a check, for the text of its error.
 struct FaultSite {
-  std::string memory;                // name of the buffer, shared or local memory
-  std::string operation;             // "load", "store", "atomic_add", ...
+  std::string memory;                // name of the buffer, shared or local memory; of a check empty
+  std::string operation;             // "load", "store", "atomic_add", ..., "check"
   std::string place;                 // "file.cpp:12"
   std::string declared;              // of shared and local memory: where it is declared; may be empty
   bool signed_index[kMaxRank] = {};  // how to print FaultRecord::index, per dimension
+  std::string text = {};             // of a check, with {} for each value
+  std::vector<Type> values = {};     // of a check
+
+  bool is_check() const { return memory.empty() && operation == "check"; }
 };
 
 }  // namespace kiln::ir

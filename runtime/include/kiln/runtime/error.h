@@ -44,7 +44,8 @@ enum class ErrorCode : std::uint8_t {
   Skipped,    // a launch that did not run because an input was claimed
   Several,    // causes() holds them all
   // of the device
-  Bounds,  // an access out of range, found by a checked kernel
+  Bounds,       // an access out of range, found by a checked kernel
+  CheckFailed,  // a check of the kernel's author does not hold
   DevicePoisoned,
   Generic
 };
@@ -52,7 +53,8 @@ const char* name(ErrorCode code);
 
 // Which limit a TooManyResources or Validation error is about; stable names for tests and tools, e.g. "ZeroDimension",
 // "DeviceThreadsPerBlockExceeded" (reference table of launch validation), "Units", "SharedMemory".
-// Fields of an out-of-range access.
+// Fields of an out-of-range access; of a failed check: operation "check", place, thread and block, and the bits of its values in index and
+// extent.
 struct BoundsFault {
   std::string memory, operation, place;
   std::uint32_t dimension = 0;
