@@ -25,7 +25,7 @@ void Generator::statement(std::uint32_t depth, const Context& c) {
     const std::pair<Kind, std::size_t> weights[] = {
         {Kind::Assign, 4}, {Kind::Arithmetic, 7}, {Kind::Own, 4},    {Kind::Input, 5},     {Kind::Guarded, 4}, {Kind::If, 8},
         {Kind::For, 9},    {Kind::While, 2},      {Kind::Switch, 2}, {Kind::Warp, 12},     {Kind::Barrier, 7}, {Kind::Atomic, 2},
-        {Kind::Local, 2},  {Kind::Uniform, 1},    {Kind::Check, 2},  {Kind::LeaveLoop, 2}, {Kind::Return, 1}};
+        {Kind::Local, 2},  {Kind::Uniform, 1},    {Kind::Check, 4},  {Kind::LeaveLoop, 2}, {Kind::Return, 1}};
     std::vector<Kind> v;
     for (const auto& [kind, weight] : weights) v.insert(v.end(), weight, kind);
     return v;

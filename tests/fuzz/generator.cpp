@@ -19,6 +19,7 @@ Case Generator::run() {
   head();
   arithmetic();
   budget_ = static_cast<int>(shape_.statements);
+  if (faults_ && r_.chance(25)) check_statement();  // where threads have not left yet, and no fault came before
   block(shape_.depth, Context{}, budget_);
   results();
   case_.kernel.options.contraction = r_.chance(70);
