@@ -16,15 +16,16 @@ namespace {
 // Every server of this process is a local one.
 rt::LocalServer& local(const Client& client) { return static_cast<rt::LocalServer&>(client.server()); }
 
-Error wrong(const char* rule, std::string message, const std::string& kernel = {}, std::optional<std::uint64_t> requested = {},
-            std::optional<std::uint64_t> limit = {}) {
+Error wrong(const char* rule, std::string message, const std::string& kernel = {}, std::optional<std::uint64_t> given = {},
+            std::optional<std::uint64_t> expected = {}) {
   Error::Data data;
   data.code = ErrorCode::Validation;
   data.rule = rule;
   data.kernel = kernel;
   data.message = std::move(message);
-  data.requested = requested;
-  data.limit = limit;
+  data.requested = given;
+  data.limit = expected;
+  data.numbers = Error::Numbers::NotEqual;
   return Error(std::move(data));
 }
 
@@ -127,12 +128,13 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
   std::vector<rt::LocalServer::Use> uses;
   for (const Param& param : params)
     if (param.is_buffer()) uses.push_back({param.binding(), param.access()});
-  const auto refused = [&](Error error) { return local(state_->client).refused_loaded(uses, std::move(error)); };
+  rt::LaunchFacts facts;
+  facts.kernel = entry;
+  const auto refused = [&](Error error) { return local(state_->client).refused_loaded(uses, rt::of_launch(facts, std::move(error))); };
   if (!(stream.client() == state_->client)) {
     Error::Data data;
     data.code = ErrorCode::ForeignHandle;
     data.rule = "ForeignHandle";
-    data.kernel = entry;
     data.message = "the stream belongs to " + stream.client().properties().name + ", the module to " + state_->client.properties().name;
     return refused(Error(std::move(data)));
   }
@@ -155,21 +157,25 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
   const std::vector<rt::ModuleEntry::Param>& wanted = found->entry.params;
   if (params.size() != wanted.size()) {
     return refused(wrong("ArgumentCount",
-                         "the entry takes " + std::to_string(wanted.size()) + " parameters and was given " + std::to_string(params.size()),
+                         "the entry takes " + std::to_string(wanted.size()) + (wanted.size() == 1 ? " argument" : " arguments") +
+                             " and was given " + std::to_string(params.size()) + "; compare with its .param list",
                          entry, params.size(), wanted.size()));
   }
   std::vector<std::byte> block(found->entry.bytes);
   for (std::size_t i = 0; i < params.size(); ++i) {
     std::uint64_t address = 0;
     std::span<const std::byte> bytes = params[i].bytes();
+    const std::string argument = "argument " + std::to_string(i + 1);
     if (params[i].is_buffer()) {
+      if (auto ok = local(state_->client).usable(params[i].binding(), argument); !ok.has_value()) return refused(ok.error());
       address = device_address(params[i].binding());
       bytes = std::as_bytes(std::span(&address, 1));
     }
     if (bytes.size() != wanted[i].size) {
       return refused(wrong("ArgumentSize",
-                           "parameter " + std::to_string(i) + " of the entry has " + std::to_string(wanted[i].size) + " bytes, and " +
-                               (params[i].is_buffer() ? "a buffer's address" : "the value") + " has " + std::to_string(bytes.size()),
+                           argument + " has " + std::to_string(bytes.size()) + " bytes" +
+                               (params[i].is_buffer() ? " (a buffer's address)" : "") + ", and the entry's parameter there has " +
+                               std::to_string(wanted[i].size) + " bytes; compare with its .param list",
                            entry, bytes.size(), wanted[i].size));
     }
     std::memcpy(block.data() + wanted[i].offset, bytes.data(), bytes.size());

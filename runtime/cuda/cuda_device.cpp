@@ -254,12 +254,14 @@ Result<void> CudaDevice::check_foreign(std::uint64_t pointer, std::uint64_t byte
   if (r == CUDA_SUCCESS) r = call.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
   if (r == CUDA_SUCCESS) r = call.cuPointerGetAttribute(&begin, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer);
   if (r == CUDA_SUCCESS) r = call.cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, pointer);
-  if (r != CUDA_SUCCESS) return session_->failed(r, Phase::Allocate, "adopting memory, which must be device memory of CUDA");
+  const bool unknown = r == CUDA_ERROR_INVALID_VALUE;  // no address that the driver gave out
+  if (r != CUDA_SUCCESS && !unknown) return session_->failed(r, Phase::Allocate, "adopting memory");
   Error::Data data;
   data.code = ErrorCode::ForeignHandle;
   data.rule = "ForeignHandle";
-  if (type != CU_MEMORYTYPE_DEVICE || ordinal != session_->device()) {
-    data.message = "the memory to adopt is not device memory of " + session_->name();
+  if (unknown || type != CU_MEMORYTYPE_DEVICE || ordinal != session_->device()) {
+    data.message = "the memory to adopt is not device memory of " + session_->name() +
+                   (unknown ? ": the driver does not know the address" : "") + "; adopt what was allocated there and is not freed";
     return Error(std::move(data));
   }
   if (pointer < begin || bytes > size || pointer - begin > size - bytes) {

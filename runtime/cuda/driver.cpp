@@ -139,15 +139,21 @@ Driver open_driver(const std::vector<std::string>& libraries) {
   if (stub.state == DriverState::Stub) return stub;
   Driver none;
   none.file = tried;
-  none.sentence = "no CUDA driver was found (" + reasons + "); install the NVIDIA driver, or name its library in KILN_CUDA_LIBRARY";
+  none.sentence = "no CUDA driver was found (" + reasons + "); install the NVIDIA driver";
   return none;
 }
 
 const Driver& driver() {
   static const Driver& opened = *new Driver([] {
     const char* named = std::getenv("KILN_CUDA_LIBRARY");
-    if (named != nullptr && *named != 0) return open_driver({named});
-    return open_driver({"libcuda.so.1", "libcuda.so"});
+    const bool is_named = named != nullptr && *named != 0;
+    Driver found = is_named ? open_driver({named}) : open_driver({"libcuda.so.1", "libcuda.so"});
+    if (is_named && !found.ok()) {
+      found.sentence += "; KILN_CUDA_LIBRARY names this library: correct it, or unset it to look for the system's";
+    } else if (found.state == DriverState::NoLibrary) {
+      found.sentence += ", or name its library in KILN_CUDA_LIBRARY";
+    }
+    return found;
   }());
   return opened;
 }

@@ -40,7 +40,7 @@ void LocalServer::describe_launch(Task& task, const DeviceProgram& program, cons
   task.dynamic_shared = config.shared_bytes;
 }
 
-Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task,
+Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
                                          const std::shared_ptr<const std::string>& name, HeldSlot* slot) {
   Event at;
   bool noted = false, confirm_now = false;
@@ -53,11 +53,11 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
         else order_read(*touch.memory, after);
       }
       const Result<Event> result = task.submit(queue_of(stream), after);
-      if (!result.has_value()) return result.error();
+      if (!result.has_value()) return of_launch(facts, result.error());
       at = *result;
       return {};
     });
-    if (outcome.kind != OutcomeKind::Executed) return outcome.result.error();
+    if (outcome.kind != OutcomeKind::Executed) return of_launch(facts, outcome.result.error());
     for (const bool writing : {false, true}) {  // reads before writes: an allocation may be both
       for (const Touch& touch : touched_) {
         if (touch.writes != writing) continue;
@@ -102,7 +102,8 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, 
     if (!empty(binding) && (ir::writes(use) || ir::reads(use))) touched_.push_back({binding.memory.get(), ir::writes(use)});
   }
   // The name is not counted: programs live as long as the server.
-  const auto event = submit_launch(std::move(lock), stream, task, {std::shared_ptr<const std::string>(), program.name.get()}, &slot);
+  const auto event =
+      submit_launch(std::move(lock), stream, task, plan.facts, {std::shared_ptr<const std::string>(), program.name.get()}, &slot);
   if (!event.has_value()) return event.error();
   return {};
 }

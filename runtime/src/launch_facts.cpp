@@ -35,4 +35,12 @@ LaunchFacts launch_facts(const ir::Kernel& recorded, const ir::Prepared* prepare
   return facts;
 }
 
+Error of_launch(const LaunchFacts& facts, Error error) {
+  if (!error.kernel().empty() && (!error.data().place.empty() || facts.place.empty())) return error;
+  Error::Data data = error.data();
+  if (data.kernel.empty()) data.kernel = facts.kernel;
+  if (data.place.empty()) data.place = facts.place;
+  return Error(std::move(data));
+}
+
 }  // namespace kiln::rt

@@ -8,6 +8,7 @@
 
 #include "kiln/ir/analysis.h"
 #include "kiln/ir/passes.h"
+#include "kiln/runtime/error.h"
 
 namespace kiln::rt {
 
@@ -32,6 +33,9 @@ struct LaunchFacts {
   std::uint64_t static_shared = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> in_place;
 };
+
+// An error of a launch of this kernel has its name and, unless it tells of a line of its own, the place where it is defined.
+Error of_launch(const LaunchFacts& facts, Error error);
 
 // From the signature alone (a kernel that could not be prepared), or with what preparing found out.
 LaunchFacts launch_facts(const ir::Kernel& recorded, const ir::Prepared* prepared);

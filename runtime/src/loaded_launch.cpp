@@ -9,18 +9,13 @@
 namespace kiln::rt {
 
 Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedLaunch& launch) {
-  if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return ok.error();
   LaunchFacts facts;
   facts.kernel = *launch.name;
+  if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return of_launch(facts, ok.error());
   if (auto error = validate_config(facts, launch.config, properties())) return refused_loaded(launch.uses, *error);
   const Dim3& grid = launch.config.grid;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Event{};
-  std::size_t number = 0;
-  for (const Use& use : launch.uses) {
-    if (auto ok = usable(use.binding, "buffer " + std::to_string(number++) + " of " + facts.kernel); !ok.has_value())
-      return refused_loaded(launch.uses, ok.error());
-  }
-  if (auto error = device_->prepare(launch.program, launch.config)) return refused_loaded(launch.uses, *error);
+  if (auto error = device_->prepare(launch.program, launch.config)) return refused_loaded(launch.uses, of_launch(facts, *error));
 
   HeldTask task(*device_);
   describe_launch(*task, launch.program, launch.config);
@@ -35,7 +30,7 @@ Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedL
     if (!empty(use.binding)) touched_.push_back({use.binding.memory.get(), use.access != ir::Access::In});
   }
   io_sets(uses_, {}, sets_);
-  return submit_launch(std::move(lock), stream, task, launch.name, nullptr);
+  return submit_launch(std::move(lock), stream, task, facts, launch.name, nullptr);
 }
 
 Error LocalServer::refused_loaded(std::span<const Use> uses, Error error) {
@@ -70,7 +65,7 @@ Result<Memory> LocalServer::adopt_now(std::uint64_t address, std::uint64_t bytes
   auto storage = std::make_unique<Storage>();
   storage->data = reinterpret_cast<void*>(address);
   storage->bytes = bytes;
-  storage->owner = owner != nullptr ? std::move(owner) : std::make_shared<char>();
+  storage->owner = std::make_shared<std::shared_ptr<const void>>(std::move(owner));  // never null, whatever the owner points to
   auto memory = std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(storage));
   adopted_.push_back({address, bytes, memory});
   return memory;

@@ -304,7 +304,10 @@ Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& 
   bool nothing_to_do = false;
   if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return refused_launch(plan, request, ok.error());
   if (auto error = validate(plan, request, nothing_to_do)) return refused_launch(plan, request, std::move(*error));
-  if (nothing_to_do) return device_state(ErrorCode::LaunchDevicePoisoned);
+  if (nothing_to_do) {
+    if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return of_launch(plan.facts, ok.error());
+    return {};
+  }
   if (request.unfit != nullptr) return refused_launch(plan, request, *request.unfit);
   if (plan.error) return failed_launch(plan, request, *plan.error);
   bool aligned16 = true;
@@ -324,10 +327,7 @@ Result<void> LocalServer::validate_arguments_of(const LaunchPlan& plan, const La
     if (!request.args[i].is_buffer) continue;
     const Binding& binding = request.args[i].binding;
     if (is_usable(binding)) continue;
-    Error::Data data = usable(binding, argument(plan.facts, i)).error().data();
-    data.kernel = plan.facts.kernel;
-    data.place = plan.facts.place;
-    return Error(std::move(data));
+    return usable(binding, argument(plan.facts, i)).error();
   }
   return {};
 }
@@ -360,6 +360,7 @@ void LocalServer::collect_uses(const LaunchPlan& plan, const LaunchRequest& requ
 
 // There is no code to run: what the kernel declares to write is claimed.
 Error LocalServer::failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error) {
+  error = of_launch(plan.facts, std::move(error));
   const std::lock_guard lock(enqueue_);
   collect_uses(plan, request);
   io_sets(uses_, {}, sets_);
@@ -404,6 +405,7 @@ Error LocalServer::refused_transfer(const Binding& to, const Binding* from, Erro
 }
 
 Error LocalServer::refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error) {
+  error = of_launch(plan.facts, std::move(error));
   std::vector<RefusedUse> uses;
   if (request.args.size() == plan.facts.params.size()) {  // else nobody knows which is which
     for (std::size_t i = 0; i < request.args.size(); ++i) {

@@ -102,7 +102,7 @@ class LocalServer final : public Server {
   static void describe_launch(Task& task, const DeviceProgram& program, const LaunchConfig& config);
   // Orders, submits and notes a launch; what it does with memory is in sets_ and touched_, filled under `lock`, that of enqueueing, which
   // ends here. Errors: it was skipped or refused, which its bytes know.
-  Result<Event> submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task,
+  Result<Event> submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
                               const std::shared_ptr<const std::string>& name, HeldSlot* slot);
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);
   Result<void> write_staged(std::uint64_t stream, const Binding& to, const std::byte* from);

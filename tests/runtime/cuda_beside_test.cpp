@@ -192,13 +192,14 @@ TEST_CASE("a wrong entry, number or size of arguments, shape or stream is an err
     CHECK(result.error().rule() == rule);
     for (const char* word : words) CHECK(says(result.error(), word));
   };
-  refused(module.launch(stream, "sub", config, good), ErrorCode::NotFound, "CUDA_ERROR_NOT_FOUND", {"'sub'", "made up", "check the name"});
+  refused(module.launch(stream, "sub", config, good), ErrorCode::NotFound, "CUDA_ERROR_NOT_FOUND",
+          {"'sub'", "made up", "check the name", "kernel: sub"});
   refused(module.launch(stream, "add", config, std::vector<Param>(good.begin(), good.begin() + 2)), ErrorCode::Validation, "ArgumentCount",
-          {"3", "2"});
+          {"takes 3 arguments", "given 2", "given: 2, expected: 3", "kernel: add"});
   refused(module.launch(stream, "add", config, std::vector<Param>{Param::inout(y), Param::value(u64{10}), Param::value(u32{1})}),
-          ErrorCode::Validation, "ArgumentSize", {"parameter 1", "4 bytes", "has 8"});
+          ErrorCode::Validation, "ArgumentSize", {"argument 2 has 8 bytes", "has 4", "given: 8, expected: 4"});
   refused(module.launch(stream, "add", config, std::vector<Param>{Param::value(u32{1}), Param::value(u32{10}), Param::value(u32{1})}),
-          ErrorCode::Validation, "ArgumentSize", {"parameter 0", "8 bytes", "has 4"});
+          ErrorCode::Validation, "ArgumentSize", {"argument 1 has 4 bytes", "has 8", "given: 4, expected: 8"});
   refused(module.launch(stream, "add", {{1}, {0}}, good), ErrorCode::Validation, "ZeroDimension", {"block"});
   refused(module.launch(stream, "add", {{1}, {1025}}, good), ErrorCode::TooManyResources, "DeviceDimensionExceeded", {"1025", "1024"});
   refused(module.launch(stream, "add", {{1}, {32}, 300 * 1024}, good), ErrorCode::TooManyResources, "DeviceSharedMemoryExceeded",
@@ -207,7 +208,7 @@ TEST_CASE("a wrong entry, number or size of arguments, shape or stream is an err
   refused(module.launch(other.default_stream(), "add", config, good), ErrorCode::ForeignHandle, "ForeignHandle", {"T4"});
   auto foreign = Buffer<u32>::from_host(other, std::vector<u32>(10, 5)).value();
   refused(module.launch(stream, "add", config, std::vector<Param>{Param::inout(foreign), Param::value(u32{10}), Param::value(u32{1})}),
-          ErrorCode::ForeignHandle, "ForeignHandle", {"T4"});
+          ErrorCode::ForeignHandle, "ForeignHandle", {"argument 1 belongs to another device", "T4", "kernel: add"});
   CHECK(module.launch(stream, "add", {{0}, {32}}, good).has_value());
   CHECK(y.read().value() == std::vector<u32>(10, 5));
   CHECK(module.launch(stream, "add", config, good).has_value());
@@ -342,7 +343,9 @@ TEST_CASE("memory of others is a buffer's memory, kept by its owner, and never t
     CHECK(cuda::adopt_memory(client, theirs, 4096).value() == memory);
     CHECK(cuda::adopt_memory(client, theirs + 512, 512).error().rule() == "AliasingArguments");
     CHECK(cuda::adopt_memory(client, theirs, 8192).error().rule() == "BindingRange");
-    CHECK_FALSE(cuda::adopt_memory(client, 12345, 16).has_value());
+    const Error nowhere = cuda::adopt_memory(client, 12345, 16).error();
+    CHECK(nowhere.rule() == "ForeignHandle");
+    CHECK(says(nowhere, "is not device memory of NVIDIA H200: the driver does not know the address"));
     CHECK_FALSE(cuda::adopt_memory(Client(make_sim_server(test::kSimT4)), theirs, 4096).has_value());
     std::vector<u32> numbers(1024), back(1024);
     std::iota(numbers.begin(), numbers.end(), 3);
@@ -368,6 +371,14 @@ TEST_CASE("memory of others is a buffer's memory, kept by its owner, and never t
     memory.reset();
     CHECK(client.sync().has_value());
     auto other = rt::allocate(client, 16).value();  // lets go of what is over
+    CHECK(gone);
+
+    gone = false;  // an owner may be a deleter alone
+    memory = cuda::adopt_memory(client, theirs, 4096, std::shared_ptr<const void>(nullptr, [&](const void*) { gone = true; })).value();
+    CHECK_FALSE(gone);
+    memory.reset();
+    CHECK(client.sync().has_value());
+    other = rt::allocate(client, 16).value();
     CHECK(gone);
   }
   CHECK(call.cuMemFree(theirs) == cuda::CUDA_SUCCESS);  // still theirs

@@ -60,7 +60,7 @@ TEST_CASE("where no library can be opened, all that was tried is named") {
   const cuda::Driver d = cuda::open_driver({"libkiln_no_such.so.1", "/nowhere/libcuda.so"});
   CHECK(d.state == DriverState::NoLibrary);
   CHECK(d.file == "libkiln_no_such.so.1, /nowhere/libcuda.so");
-  for (const char* word : {"libkiln_no_such.so.1", "/nowhere/libcuda.so", "KILN_CUDA_LIBRARY"}) CHECK(says(d.sentence, word));
+  for (const char* word : {"libkiln_no_such.so.1", "/nowhere/libcuda.so", "install the NVIDIA driver"}) CHECK(says(d.sentence, word));
 }
 
 TEST_CASE("a stub does not hide a driver behind it, and is named when there is none") {

@@ -244,7 +244,7 @@ TEST_CASE("wrong programs, entries, arguments and handles are refused with cause
        wrong_arguments({Param::value(u32{1})}),
        ErrorCode::Validation,
        "ArgumentSize",
-       {"parameter 0", "8 bytes", "has 4"}},
+       {"argument 1 has 4 bytes", "has 8"}},
       {"another device's buffer",
        "",
        [](World& w) {

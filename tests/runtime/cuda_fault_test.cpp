@@ -101,6 +101,7 @@ TEST_CASE("a fault of a kernel loses its device: every later operation names it,
           CHECK(says(said, fault.code));
           CHECK(says(said, kernels[at]));
           if (operation != std::string("relaunch third")) CHECK(says(said, " poisoned "));
+          else CHECK(says(said, "main.cpp:"));  // a launch tells where its kernel is
         }
         // With a wait after each launch it is known which kernel it was.
         if (sync_between) CHECK(says(lines["sync"], std::string("kernel: ") + kernels[at]));
@@ -154,6 +155,7 @@ TEST_CASE("a program that cannot be loaded fails its launch with the compiler's 
     CHECK(says(said, "CompileUnsupported refusal"));
     CHECK(says(said, "CUDA_ERROR_INVALID_PTX (218)"));
     CHECK(says(said, "ptxas line 7; error : made up"));
+    CHECK(says(said, "main.cpp:"));
     CHECK(lines["sync"] == "ok");
     CHECK(lines["read e"] == "ok 40");
     const char* reads[] = {"read b", "read c", "read d"};
@@ -177,6 +179,7 @@ TEST_CASE("a launch that the driver refuses claims what it was to write, and the
     const char* launches[] = {"launch first", "launch second", "launch third"};
     CHECK(says(lines[launches[n - 1]], "TooManyResources refusal"));
     CHECK(says(lines[launches[n - 1]], "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701)"));
+    CHECK(says(lines[launches[n - 1]], "main.cpp:"));
     for (int later = n; later < 3; ++later) CHECK(lines[launches[later]].starts_with("Skipped"));
     const char* reads[] = {"read b", "read c", "read d"};
     for (int i = 0; i < 3; ++i) {
@@ -259,7 +262,8 @@ TEST_CASE("without a driver's library the CPU is left, and what was tried is nam
   CAPTURE(told.all);
   for (const char* device : {"cuda", "cuda:1"}) {
     CHECK(told.devices[device]["open"].starts_with("NotFound"));
-    for (const char* word : {"no CUDA driver was found", "/nowhere/libcuda.so.1", "install the NVIDIA driver"})
+    for (const char* word : {"no CUDA driver was found", "/nowhere/libcuda.so.1", "install the NVIDIA driver",
+                             "KILN_CUDA_LIBRARY names this library: correct it, or unset it"})
       CHECK(says(told.devices[device]["open"], word));
   }
   expect_good(told.devices["cpu"]);
