@@ -135,7 +135,7 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
     Error::Data data;
     data.code = ErrorCode::ForeignHandle;
     data.rule = "ForeignHandle";
-    data.message = "the stream belongs to " + stream.client().properties().name + ", the module to " + state_->client.properties().name;
+    data.message = "the stream belongs to " + stream.client().server().label() + ", the module to " + state_->client.server().label();
     return refused(Error(std::move(data)));
   }
   const auto device = local(state_->client).reachable_device();

@@ -33,6 +33,7 @@ class CudaDevice final : public Device {
   Result<void> start();
 
   const DeviceProperties& properties() const override { return properties_; }
+  std::string label() const override { return session_->label(); }
   Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) override { return memory_.allocate(bytes); }
   void retire(std::unique_ptr<Storage> storage, const After& after) noexcept override {
     storage->after = after;
@@ -233,7 +234,7 @@ Result<std::uint32_t> CudaDevice::adopt_stream(void* stream) {
     if (const CUresult r = session_->call().cuStreamGetCtx(handle, &context); r != CUDA_SUCCESS)
       return session_->failed(r, Phase::Transfer, "adopting a stream");
     if (context != session_->context()) {
-      return refused("ContextMismatch", "the stream does not belong to the primary context of " + session_->name() +
+      return refused("ContextMismatch", "the stream does not belong to the primary context of " + session_->label() +
                                             "; create it there (the CUDA runtime's streams do)");
     }
   }
@@ -260,7 +261,7 @@ Result<void> CudaDevice::check_foreign(std::uint64_t pointer, std::uint64_t byte
   data.code = ErrorCode::ForeignHandle;
   data.rule = "ForeignHandle";
   if (unknown || type != CU_MEMORYTYPE_DEVICE || ordinal != session_->device()) {
-    data.message = "the memory to adopt is not device memory of " + session_->name() +
+    data.message = "the memory to adopt is not device memory of " + session_->label() +
                    (unknown ? ": the driver does not know the address" : "") + "; adopt what was allocated there and is not freed";
     return Error(std::move(data));
   }

@@ -1,5 +1,7 @@
 #include "cuda/errors.h"
 
+#include "src/device.h"
+
 namespace kiln::cuda {
 namespace {
 
@@ -140,12 +142,7 @@ Error driver_error(CUresult code, Phase phase, const std::string& doing, const s
 }
 
 Error poisoned_error(const Error& first, Phase phase, const std::string& device) {
-  Error::Data data;
-  data.code = code_of(Poison, phase);
-  data.rule = "DevicePoisoned";
-  data.message = device + " is lost to this process since its first failure; start a new process to use it, or another device in this one";
-  data.causes.push_back(first);
-  return Error(std::move(data));
+  return rt::lost_device(code_of(Poison, phase), device, first);
 }
 
 }  // namespace kiln::cuda

@@ -66,6 +66,6 @@ std::optional<Error> Session::first_failure() const {
   return first_;
 }
 
-Error Session::lost(Phase phase) const { return poisoned_error(*first_failure(), phase, name_); }
+Error Session::lost(Phase phase) const { return poisoned_error(*first_failure(), phase, label()); }
 
 }  // namespace kiln::cuda

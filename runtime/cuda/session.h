@@ -26,6 +26,7 @@ class Session {
   CUdevice device() const { return device_; }
   CUcontext context() const { return context_; }
   const std::string& name() const { return name_; }
+  std::string label() const { return name_ + " (cuda:" + std::to_string(device_) + ")"; }
   int attribute(CUdevice_attribute attribute) const;  // 0 where the driver does not know it
 
   // Makes the context current for the thread; at the end of the scope what was current is so again. What others capture into graphs

@@ -17,13 +17,22 @@ std::byte* Task::reserve_params(std::size_t size) {
   return params;
 }
 
+Error lost_device(ErrorCode code, const std::string& label, Error first) {
+  Error::Data data;
+  data.code = code;
+  data.rule = "DevicePoisoned";
+  data.message = label + " is lost to this process since its first failure; start a new process to use it, or another device in this one";
+  data.causes.push_back(std::move(first));
+  return Error(std::move(data));
+}
+
 namespace {
 
 Error has_none(const Device& device, const char* what) {
   Error::Data data;
   data.code = ErrorCode::UnsupportedIo;
   data.rule = "NotOfThisDevice";
-  data.message = device.properties().name + " (" + device.properties().kind + ") " + what;
+  data.message = device.label() + " " + what;
   return Error(std::move(data));
 }
 

@@ -156,11 +156,16 @@ class Task {
   std::vector<std::byte> heap_;
 };
 
+// What every operation on a device that is lost says: the first failure, with a code for what was asked.
+Error lost_device(ErrorCode code, const std::string& label, Error first);
+
 // Thread-safe. Nothing here blocks unless it says so.
 class Device {
  public:
   virtual ~Device() = default;  // waits for what was submitted
   virtual const DeviceProperties& properties() const = 0;
+  // For errors that are about which device it is: "AMD EPYC (cpu)", "NVIDIA H200 (cuda:1)".
+  virtual std::string label() const { return properties().name + " (" + properties().kind + ")"; }
 
   // Contents undefined; aligned to 64. What is done with it must come after its `after`. Errors: BufferTooBig, OutOfMemory. bytes > 0.
   virtual Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) = 0;

@@ -283,17 +283,11 @@ Result<void> LocalServer::sync_all_now() {
   return device_state();
 }
 
-// What every operation on a lost device says, one that has nothing to do too: the first failure, with a code for what was asked.
+// Also of an operation that has nothing to do.
 Result<void> LocalServer::device_state(ErrorCode code) const {
   auto poison = device_->poisoned();
   if (!poison) return {};
-  Error::Data data;
-  data.code = code;
-  data.rule = "DevicePoisoned";
-  data.message =
-      properties().name + " is lost to this process since its first failure; start a new process to use it, or use another device";
-  data.causes.push_back(std::move(*poison));
-  return Error(std::move(data));
+  return lost_device(code, label(), std::move(*poison));
 }
 
 // --- launches -----------------------------------------------------------------------------------------------------------------

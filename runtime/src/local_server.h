@@ -26,6 +26,7 @@ class LocalServer final : public Server {
   ~LocalServer() override;  // runs what was enqueued
 
   const DeviceProperties& properties() const override { return device_->properties(); }
+  std::string label() const override { return device_->label(); }
   Result<Memory> allocate(std::uint64_t bytes) override;
   Result<void> write(std::uint64_t stream, const Binding& to, const void* from) override;
   Result<void> fill_zero(std::uint64_t stream, const Binding& to) override;

@@ -38,9 +38,8 @@ Result<void> Server::usable(const Binding& binding, std::string_view name) const
     Error::Data data;
     data.code = ErrorCode::ForeignHandle;
     data.rule = "ForeignHandle";
-    data.message = what + " belongs to another device (" + binding.memory->server->properties().name + ", " +
-                   binding.memory->server->properties().kind + "), not to " + properties().name + " (" + properties().kind +
-                   "); copy it through the host";
+    data.message =
+        what + " belongs to another device, " + binding.memory->server->label() + ", not to " + label() + "; copy it through the host";
     return Error(std::move(data));
   }
   if (!binding.range.empty() && binding.range.end > binding.memory->storage->bytes) {

@@ -16,6 +16,7 @@ class Server : public std::enable_shared_from_this<Server> {
  public:
   virtual ~Server() = default;
   virtual const DeviceProperties& properties() const = 0;
+  virtual std::string label() const = 0;  // "NVIDIA H200 (cuda:1)", for errors
 
   virtual Result<Memory> allocate(std::uint64_t bytes) = 0;
   virtual Result<void> write(std::uint64_t stream, const Binding& to, const void* from) = 0;

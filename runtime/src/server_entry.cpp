@@ -26,8 +26,8 @@ Result<void> LocalServer::same_process() const {
   Error::Data data;
   data.code = ErrorCode::DevicePoisoned;
   data.rule = "ForkedProcess";
-  data.message = properties().name + " (" + properties().kind +
-                 ") was opened before fork(), and its threads and its memory stay with the parent process; fork before the first use of a "
+  data.message = label() +
+                 " was opened before fork(), and its threads and its memory stay with the parent process; fork before the first use of a "
                  "device, or start another program in the child";
   return Error(std::move(data));
 }

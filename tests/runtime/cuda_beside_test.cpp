@@ -208,7 +208,8 @@ TEST_CASE("a wrong entry, number or size of arguments, shape or stream is an err
   refused(module.launch(other.default_stream(), "add", config, good), ErrorCode::ForeignHandle, "ForeignHandle", {"T4"});
   auto foreign = Buffer<u32>::from_host(other, std::vector<u32>(10, 5)).value();
   refused(module.launch(stream, "add", config, std::vector<Param>{Param::inout(foreign), Param::value(u32{10}), Param::value(u32{1})}),
-          ErrorCode::ForeignHandle, "ForeignHandle", {"argument 1 belongs to another device", "T4", "kernel: add"});
+          ErrorCode::ForeignHandle, "ForeignHandle",
+          {"argument 1 belongs to another device, Tesla T4 (cuda:1), not to NVIDIA H200 (cuda:0)", "kernel: add"});
   CHECK(module.launch(stream, "add", {{0}, {32}}, good).has_value());
   CHECK(y.read().value() == std::vector<u32>(10, 5));
   CHECK(module.launch(stream, "add", config, good).has_value());
@@ -345,7 +346,7 @@ TEST_CASE("memory of others is a buffer's memory, kept by its owner, and never t
     CHECK(cuda::adopt_memory(client, theirs, 8192).error().rule() == "BindingRange");
     const Error nowhere = cuda::adopt_memory(client, 12345, 16).error();
     CHECK(nowhere.rule() == "ForeignHandle");
-    CHECK(says(nowhere, "is not device memory of NVIDIA H200: the driver does not know the address"));
+    CHECK(says(nowhere, "is not device memory of NVIDIA H200 (cuda:0): the driver does not know the address"));
     CHECK_FALSE(cuda::adopt_memory(Client(make_sim_server(test::kSimT4)), theirs, 4096).has_value());
     std::vector<u32> numbers(1024), back(1024);
     std::iota(numbers.begin(), numbers.end(), 3);

@@ -105,6 +105,7 @@ TEST_CASE("a fault of a kernel loses its device: every later operation names it,
         }
         // With a wait after each launch it is known which kernel it was.
         if (sync_between) CHECK(says(lines["sync"], std::string("kernel: ") + kernels[at]));
+        CHECK(says(lines["sync again"], "(cuda:0) is lost to this process"));
         // What the kernel was to write, and what was made of that, is claimed.
         if (at <= 1) CHECK(says(lines["check c"], fault.code));
         CHECK(says(lines["check d"], fault.code));

@@ -34,6 +34,7 @@ rt::ParamFacts buffer_param(const char* name, ir::Access access, unsigned rank =
 struct Invented : Server {  // a server that is only an owner of memory
   DeviceProperties p;
   const DeviceProperties& properties() const override { return p; }
+  std::string label() const override { return "invented"; }
   Result<Memory> allocate(std::uint64_t bytes) override {
     auto storage = std::make_unique<rt::Storage>();
     storage->bytes = bytes;
