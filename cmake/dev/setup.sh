@@ -81,12 +81,13 @@ configure() {
 
 setup_all() { setup_packages build && configure build; }
 
-# build_tree TREE: quiet when all is well, the compiler's words when not.
+# build_tree TREE [TARGET...]: quiet when all is well, the compiler's words when not.
 build_tree() {
   local tree="$1"
+  shift
   configure "$tree" || return 1
   local started=$SECONDS
-  if ! ninja -C "$tree" -j "$jobs" >"$tree/build.log" 2>&1 </dev/null; then
+  if ! ninja -C "$tree" -j "$jobs" "$@" >"$tree/build.log" 2>&1 </dev/null; then
     grep -vE '^\[[0-9]+/[0-9]+\] ' "$tree/build.log" | tail -n 200 >&2
     echo "dev: the build in $tree failed; the whole log is $tree/build.log" >&2
     return 1

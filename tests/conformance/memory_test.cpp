@@ -388,46 +388,44 @@ TEST_CASE("offsets above 2^31 elements land where they belong") {
 }
 
 TEST_CASE("scalar parameters of mixed size arrive whatever stands in front of them") {
+  struct Row {
+    const char* type;
+    Arg value;
+    f64 arrives;
+  };
+  const Row rows[] = {{"u8", scalar<u8>(200), 200},
+                      {"i16", scalar<i16>(-300), -300},
+                      {"u32", scalar<u32>(7), 7},
+                      {"f64", scalar<f64>(2.5), 2.5},
+                      {"i8", scalar<i8>(-5), -5},
+                      {"i32", scalar<i32>(-3), -3},
+                      {"u64", scalar<u64>(u64{11} << 40), static_cast<f64>(u64{11} << 40)},
+                      {"bool", scalar<bool>(true), 1},
+                      {"f32", scalar<f32>(0.5f), 0.5},
+                      {"u16", scalar<u16>(65535), 65535},
+                      {"bool", scalar<bool>(false), 0},
+                      {"i64", scalar<i64>(-1), -1}};
   for (u32 extra : {0u, 1u, 40u}) {
     CAPTURE(extra);
-    std::string text = "kir 1\nkernel \"mixed\" {\n";
-    for (u32 i = 0; i < extra; ++i) text += "  scalar e" + std::to_string(i) + " : u32\n";
-    text += R"(  scalar a : u32
-  scalar b : f64
-  scalar c : i32
-  scalar d : u64
-  scalar e : bool
-  scalar f : f32
-  scalar g : bool
-  scalar h : i64
-  buffer out : f64[*] out
-  body {
-)";
-    for (const char* name : {"a", "c", "d", "e", "f", "g", "h", "b"}) {
-      const std::string n(name), type = n == "a"   ? "u32"
-                                        : n == "b" ? "f64"
-                                        : n == "c" ? "i32"
-                                        : n == "d" ? "u64"
-                                        : n == "f" ? "f32"
-                                        : n == "h" ? "i64"
-                                                   : "bool";
-      text += "    %p" + n + " = param " + n + " : " + type + "\n";
-      text += n == "b" ? "" : "    %v" + n + " = cast %p" + n + " : f64\n";
-    }
-    u32 slot = 0;
-    for (const char* value : {"%va", "%pb", "%vc", "%vd", "%ve", "%vf", "%vg", "%vh"}) {
-      text += "    %i" + std::to_string(slot) + " = const " + std::to_string(slot) + " : u32\n    store out[%i" + std::to_string(slot) +
-              "], " + value + "\n";
-      ++slot;
-    }
-    text += "  }\n}\n";
+    std::string heads, body;
     std::vector<Arg> args;
-    for (u32 i = 0; i < extra; ++i) args.push_back(scalar<u32>(1000 + i));
-    for (const Arg& a : {scalar<u32>(7), scalar<f64>(2.5), scalar<i32>(-3), scalar<u64>(u64{11} << 40), scalar<bool>(true),
-                         scalar<f32>(0.5f), scalar<bool>(false), scalar<i64>(-1)})
-      args.push_back(a);
-    args.push_back(filled<f64>(8, 99));
-    check_run<f64>(*from_text(text), {{1}, {1}}, args, args.size() - 1, {7, 2.5, -3, static_cast<f64>(u64{11} << 40), 1, 0.5, 0, -1});
+    std::vector<f64> wanted;
+    for (u32 i = 0; i < extra; ++i) {
+      heads += "  scalar e" + std::to_string(i) + " : u32\n";
+      args.push_back(scalar<u32>(1000 + i));
+    }
+    for (const Row& row : rows) {
+      const std::string n = std::to_string(wanted.size()), type(row.type);
+      heads += "  scalar p" + n + " : " + type + "\n";
+      body += "    %p" + n + " = param p" + n + " : " + type + "\n    %i" + n + " = const " + n + " : u32\n";
+      if (type != "f64") body += "    %v" + n + " = cast %p" + n + " : f64\n";
+      body += "    store out[%i" + n + "], " + (type == "f64" ? "%p" : "%v") + n + "\n";
+      args.push_back(row.value);
+      wanted.push_back(row.arrives);
+    }
+    args.push_back(filled<f64>(wanted.size(), 99));
+    const auto k = from_text("kir 1\nkernel \"mixed\" {\n" + heads + "  buffer out : f64[*] out\n  body {\n" + body + "  }\n}\n");
+    check_run<f64>(*k, {{1}, {1}}, args, args.size() - 1, wanted);
   }
 }
 

@@ -215,7 +215,14 @@ Script parse_script_file(const std::string& path) { return parse_script(read_fil
 DeviceDescription load_device(const std::string& name) {
   const bool is_path = name.find('/') != std::string::npos || name.ends_with(".json");
   const std::string path = is_path ? name : std::string(KILN_SIMCUDA_FOLDER) + "/devices/" + name + ".json";
-  if (!std::filesystem::exists(path)) throw std::runtime_error("there is no description of a device '" + name + "' (" + path + ")");
+  if (!std::filesystem::exists(path)) {
+    std::string names;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(KILN_SIMCUDA_FOLDER) + "/devices", none))
+      if (entry.path().extension() == ".json") names += (names.empty() ? "" : ", ") + entry.path().stem().string();
+    throw std::runtime_error("there is no description of a device '" + name + "' (" + path + "); there are " + names +
+                             ", and a path of another one");
+  }
   const json document = parse(read_file(path), path);
   Reader r(document, path);
   DeviceDescription d;
