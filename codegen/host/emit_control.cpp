@@ -61,6 +61,7 @@ void Emitter::emit_op(ir::OpId id, Mask m) {
     case ir::Form::Unary:
     case ir::Form::Binary:
     case ir::Form::Ternary:
+    case ir::Form::IntegerPower:
     case ir::Form::Compare:
     case ir::Form::Select:
     case ir::Form::Convert:

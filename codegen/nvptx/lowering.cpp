@@ -241,6 +241,7 @@ void Lowering::emit_op(ir::OpId id, bool lanes_needed_later) {
     case Form::Unary:
     case Form::Binary:
     case Form::Ternary:
+    case Form::IntegerPower:
     case Form::Compare:
     case Form::Select:
     case Form::Convert: {

@@ -1,106 +1,115 @@
-// exp, tanh and log.
+// exp, exp2, exp10 and expm1.
 //
 // Method: argument reduction by multiples of log 2 with a two-part constant (W. J. Cody and W. Waite, "Software Manual for the Elementary
-// Functions", 1980, chapters 5, 6 and 13), minimax polynomials by Remez' exchange with coefficients rounded to f32 one after the other
-// (J.-M. Muller, "Elementary Functions", 3rd edition, chapters 3 and 4), fused multiply-adds throughout. The coefficients are our own.
-#include <limits>
-
+// Functions", 1980, chapter 6), minimax polynomials by Remez' exchange with coefficients rounded one after the other (J.-M. Muller,
+// "Elementary Functions", 3rd edition, chapters 3 and 4), fused multiply-adds throughout. 2^x and 10^x are e^(x log b) with the product as
+// a sum of two. The coefficients are our own.
 #include "math/functions.h"
 
 namespace kiln::ir::math {
 namespace {
 
-constexpr double kLog2e = 0x1.715476p+0;
-constexpr double kLn2High = 0x1.62e43p-1, kLn2Low = -0x1.05c61p-29;  // log 2 = high + low, each an f32
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLog2e32 = 0x1.715476p+0, kLog2e64 = 0x1.71547652b82fep+0;
+constexpr Split kLn10[] = {{0x1.26bb1cp+1, -0x1.12aabap-25}, {0x1.26bb1bbb55516p+1, -0x1.f48ad494ea3e9p-53}};
 
-// e^r = 1 + r + r^2 q(r) for |r| <= 0.5 log 2: relative error 2^-27.6.
-constexpr double kExp[] = {0x1.fffffcp-2, 0x1.55548ap-3, 0x1.555916p-5, 0x1.123fc4p-7, 0x1.6a1ad6p-10};
-// log(1 + f) = f + f^2 q(f) for |f| <= 1/3: relative error 2^-26.4.
-constexpr double kLog[] = {-0.5,         0x1.555502p-2, -0x1.fffe8p-3, 0x1.99d1fp-3,  -0x1.55a75ep-3,
-                           0x1.1ebeap-3, -0x1.f25d8p-4, 0x1.1ed092p-3, -0x1.09329ap-3};
-// tanh x = x + x^3 p(x^2) for |x| <= 0.625: relative error 2^-26.8.
-constexpr double kTanh[] = {-0x1.555532p-2, 0x1.110726p-3, -0x1.b83c5ap-5, 0x1.5226a4p-6, -0x1.75e1fcp-8};
+// e^r = 1 + r + r^2 (half + r q(r)) for |r| <= 0.5 log 2: relative errors 2^-27.6, 2^-63.6.
+constexpr double kHalf32 = 0x1.fffffcp-2, kHalf64 = 0.5;
+constexpr double kExp32[] = {0x1.55548ap-3, 0x1.555916p-5, 0x1.123fc4p-7, 0x1.6a1ad6p-10};
+constexpr double kExp64[] = {0x1.555555555555dp-3,  0x1.555555555556bp-5,  0x1.111111110e58ap-7,  0x1.6c16c16c0b573p-10,
+                             0x1.a01a01b5c5cd4p-13, 0x1.a01a01df5082cp-16, 0x1.71ddeb46d5943p-19, 0x1.27e4665e62fedp-22,
+                             0x1.af73152f1510dp-26, 0x1.201b2748d67fdp-29};
 
-struct Reduced {
-  V r, k;  // x = k log 2 + r, k a whole number
-};
-Reduced reduce(V x) {
-  const V k = round_even(x * kLog2e);
-  const V high = fma(k, -kLn2High, x);
-  return {fma(k, -kLn2Low, high), k};
+V half_of(V x) { return x.like(by_format(x, kHalf32, kHalf64)); }
+
+V whole_of(V x) { return round_even(x * by_format(x, kLog2e32, kLog2e64)); }
+
+Scaled of_reduced(V r, V k) {
+  const V inner = polynomial(r, kExp32, kExp64);
+  const V q = fma(inner, r, half_of(r));
+  const V p = fma(q, r, 1.0);
+  return {fma(p, r, 1.0), k};
 }
 
-// 2^k p for -150 <= k <= 130, rounded once: two factors, since 2^k itself may be out of range; the first product is exact.
-V scale(V p, V k) {
-  const V n = k.cast(Type::I32);
-  const V first = n >> 1;
-  const V second = n - first;
-  const V s1 = ((first + 127) << 23).as(Type::F32);
-  const V s2 = ((second + 127) << 23).as(Type::F32);
-  return p * s1 * s2;
-}
+V scaled(const Scaled& e) { return scale(e.p, e.k); }
 
-V exp_of_reduced(const Reduced& a) {
-  const V q = polynomial(a.r, kExp);
-  const V p = fma(q, a.r, 1.0);
-  return scale(fma(p, a.r, 1.0), a.k);
+// b^x, where infinity and NaN are not to meet the exact products.
+V power_of(V x, const Split& log_b) {
+  const V clamped = clamp_exponent(x);  // the product is clamped once more, for 10^x
+  const Pair product = times(clamped, log_b);
+  const V top = clamp_exponent(product.high);
+  const V inside = top == product.high;
+  const V e = scaled(exp_parts(top, select(inside, product.low, 0.0)));
+  return select(x == x, e, x);
 }
 
 }  // namespace
 
-V exp_core(V x) { return exp_of_reduced(reduce(x)); }
+Scaled exp_parts(V x) {
+  const V k = whole_of(x);
+  const V high = fma(k, -ln2(x).high, x);
+  return of_reduced(fma(k, -ln2(x).low, high), k);
+}
 
-V exp_core(V x, V x_low) {
-  const V k = round_even(x * kLog2e);
-  const V high = fma(k, -kLn2High, x);
-  const V low = fma(k, -kLn2Low, x_low);
-  return exp_of_reduced({high + low, k});
+Scaled exp_parts(V x, V x_low) {
+  const V k = whole_of(x);
+  const V high = fma(k, -ln2(x).high, x);
+  const V low = fma(k, -ln2(x).low, x_low);
+  return of_reduced(high + low, k);
+}
+
+ScaledPair exp_pair(Pair x) {
+  const V k = whole_of(x.high);
+  const V high = fma(k, -ln2(k).high, x.high);
+  const V low = fma(k, -ln2(k).low, x.low);
+  const Pair r = fast_two_sum(high, low);
+  const V inner = polynomial(r.high, kExp32, kExp64);
+  const V second = fma(inner, r.high, half_of(inner));
+  const V q = fma(second, r.high, 1.0);
+  const V p = fma(q, r.high, 1.0);
+  const V rounding = fma(q, r.high, p.like(1.0) - p);
+  return {{p, rounding + r.low}, k};
+}
+
+V clamp_exponent(V x) {
+  const double top = by_format(x, 130.0, 1100.0), bottom = -by_format(x, 160.0, 1100.0);
+  const V below = select(x < top, x, top);
+  return select(below > bottom, below, bottom);
 }
 
 // Beyond the clamps the result is infinity or rounds to zero; NaN fails every comparison and comes back as it is.
-V exp32(V x) {
-  const V below = select(x < 89.0, x, 89.0);
-  const V clamped = select(below > -104.0, below, -104.0);
-  const V e = exp_core(clamped);
+V exp(V x) {
+  const V e = scaled(exp_parts(clamp_exponent(x)));
   return select(x == x, e, x);
 }
 
-// tanh |x| = 1 - 2 / (e^(2|x|) + 1), and a polynomial where that cancels.
-V tanh32(V x) {
-  const V a = abs(x);
-  const V z = x * x;
-  const V p = polynomial(z, kTanh);
-  const V small = fma(p * z, a, a);
-  const V top = select(a < 10.0, a, 10.0);  // 1 in f32 from 9.02 on
-  const V e = exp_core(top + top) + 1.0;
-  const V rest = a.like(2.0) / e;
-  const V large = a.like(1.0) - rest;
-  const V magnitude = select(a < 0.625, small, large);
-  const V result = copysign(magnitude, x);
-  return select(x == x, result, x);
-}
+V exp2(V x) { return power_of(x, ln2(x)); }
+V exp10(V x) { return power_of(x, kLn10[wide(x)]); }
 
-// x = 2^e m with m in [2/3, 4/3), log x = e log 2 + log m.
-V log32(V x) {
-  const V tiny = x < 0x1p-126;
-  const V scaled = x * 0x1p23;
-  const V normal = select(tiny, scaled, x);
-  const V bits = normal.as(Type::I32);
-  const V e = (bits - bits.bits(0x3f2aaaab)) >> 23;  // 2/3
-  const V m = (bits - (e << 23)).as(Type::F32);
-  const V f = m - 1.0;
-  const V q = polynomial(f, kLog);
-  const V square = f * f;
-  const V log_m = fma(q, square, f);
-  const V shift = select(tiny, x.like(-23.0), 0.0);
-  const V exponent = e.cast(Type::F32) + shift;
-  const V r = fma(exponent, kLn2High, log_m);
-  const V finite = select(x < kInf, r, x);  // infinity stays
-  const V is_zero = x == 0.0;
-  const V zero = select(is_zero, x.like(-kInf), kNan);  // NaN: below zero, and NaN itself
-  return select(x > 0.0, finite, zero);
+// 2^k e^r - 1 = (2^k - 1) + 2^k r + 2^k (r^2 q(r)) with the sum of the first two exact; halved until the end, since 2^k may be out of
+// range.
+V expm1(V x) {
+  const double least = by_format(x, -20.0, -40.0), most = by_format(x, 89.0, 709.9);
+  const V below = select(x < most, x, most);
+  const V c = select(below > least, below, least);
+  const V k = whole_of(c);
+  const V high = fma(k, -ln2(x).high, c);
+  const V r_low = k * -ln2(x).low;
+  const Pair r = fast_two_sum(high, r_low);
+  const V inner = polynomial(r.high, kExp32, kExp64);
+  const Pair square = two_product(r.high, r.high);
+  const V half = half_of(x);
+  const V square_low = fma(square.low, half, r.low);
+  const V third = fma(square.high * r.high, inner, square_low);
+  const V rest = fma(square.high, half, third);
+  const V t = two_to(to_integer(k - 1.0));
+  const Pair base = two_sum(t, x.like(-0.5));
+  const Pair sum = fast_two_sum(base.high, t * r.high);
+  const V low = fma(t, rest, sum.low + base.low);
+  const V halved = sum.high + low;
+  const V result = halved + halved;
+  const V small = abs(x) < by_format(x, 0x1p-25, 0x1p-54);  // x itself, -0 too, and subnormal numbers would not halve
+  const V same = small | (x != x);
+  return select(same, x, result);
 }
 
 }  // namespace kiln::ir::math

@@ -1,22 +1,74 @@
-// One function each; the sources name their method. All for f32 unless said. Private to ir/math.
+// One function each, for f32 and f64 unless said; the sources name their method. Private to ir/math.
 #pragma once
-#include "math/expr.h"
+#include "math/real.h"
 
 namespace kiln::ir::math {
 
-V exp32(V x);
-V log32(V x);
-V sin32(V x);
-V cos32(V x);
-V tanh32(V x);
-V pow32(V x, V y);
-V rsqrt32(V x);
+// exponential.cpp
+V exp(V x);
+V exp2(V x);
+V exp10(V x);
+V expm1(V x);
+// logarithm.cpp
+V log(V x);
+V log2(V x);
+V log10(V x);
+V log1p(V x);
+// trigonometric.cpp
+V sin(V x);
+V cos(V x);
+V tan(V x);
+// inverse_trigonometric.cpp
+V asin(V x);
+V acos(V x);
+V atan(V x);
+V atan2(V y, V x);
+// hyperbolic.cpp
+V sinh(V x);
+V cosh(V x);
+V tanh(V x);
+V asinh(V x);
+V acosh(V x);
+V atanh(V x);
+// power.cpp
+V pow(V x, V y);
+V powi(V x, V n);  // n: i32
+// roots.cpp
+V rsqrt(V x);
+V cbrt(V x);
+V hypot(V x, V y);
+V rhypot(V x, V y);
+// error_function.cpp
+V erf(V x);
+V erfc(V x);
+// remainder.cpp
 V rem32(V x, V y);
-V rem64(V x, V y);  // f64
+V rem64(V x, V y);
 
-// exp(x + x_low) for -150 < x < 130 (no other values), |x_low| below one unit in the last place of x: the part that exp, tanh and pow
-// share.
-V exp_core(V x);
-V exp_core(V x, V x_low);
+// --- what they share ---
+
+// e^(x + x_low) = p 2^k with p near 1 and a whole k; |x_low| below one unit in the last place of x. What
+// clamp_exponent lets through stays in the range of scale(), and beyond its bounds e^x is infinity or rounds to zero even times 2^40.
+struct Scaled {
+  V p, k;
+};
+Scaled exp_parts(V x);
+Scaled exp_parts(V x, V x_low);
+struct ScaledPair {
+  Pair p;
+  V k;
+};
+ScaledPair exp_pair(Pair x);  // with the rounding of p
+V clamp_exponent(V x);        // NaN becomes a number
+
+// log(s + s_low) + extra log 2 for finite s > 0 in the range of normal numbers, |s_low| below one unit in the last place of s; extra: a
+// whole number.
+V log_of_sum(V s, V s_low, V extra);
+
+// |x| = quadrant pi/2 + high + low for finite x; for others high is NaN. Only the two lowest bits of the quadrant count.
+struct Reduced {
+  V high, low, quadrant;
+};
+Reduced reduce_by_half_pi(V magnitude);
 
 }  // namespace kiln::ir::math

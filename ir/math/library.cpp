@@ -4,22 +4,40 @@
 
 namespace kiln::ir::math {
 
-bool has_expansion(Opcode op, Type type) {
-  if (op == Opcode::Rem) return type == Type::F32 || type == Type::F64;
-  return is_math_function(op) && type == Type::F32;
-}
-
 ValueId expand(Builder& builder, Opcode op, ValueId a, ValueId b) {
   const V x(builder, a);
+  const V y(builder, b == kNone ? a : b);
   switch (op) {
-    case Opcode::Exp: return exp32(x).id();
-    case Opcode::Log: return log32(x).id();
-    case Opcode::Sin: return sin32(x).id();
-    case Opcode::Cos: return cos32(x).id();
-    case Opcode::Tanh: return tanh32(x).id();
-    case Opcode::Pow: return pow32(x, V(builder, b)).id();
-    case Opcode::Rsqrt: return rsqrt32(x).id();
-    default: return (x.type() == Type::F64 ? rem64(x, V(builder, b)) : rem32(x, V(builder, b))).id();
+    case Opcode::Exp: return exp(x).id();
+    case Opcode::Exp2: return exp2(x).id();
+    case Opcode::Exp10: return exp10(x).id();
+    case Opcode::Expm1: return expm1(x).id();
+    case Opcode::Log: return log(x).id();
+    case Opcode::Log2: return log2(x).id();
+    case Opcode::Log10: return log10(x).id();
+    case Opcode::Log1p: return log1p(x).id();
+    case Opcode::Sin: return sin(x).id();
+    case Opcode::Cos: return cos(x).id();
+    case Opcode::Tan: return tan(x).id();
+    case Opcode::Asin: return asin(x).id();
+    case Opcode::Acos: return acos(x).id();
+    case Opcode::Atan: return atan(x).id();
+    case Opcode::Atan2: return atan2(x, y).id();
+    case Opcode::Sinh: return sinh(x).id();
+    case Opcode::Cosh: return cosh(x).id();
+    case Opcode::Tanh: return tanh(x).id();
+    case Opcode::Asinh: return asinh(x).id();
+    case Opcode::Acosh: return acosh(x).id();
+    case Opcode::Atanh: return atanh(x).id();
+    case Opcode::Erf: return erf(x).id();
+    case Opcode::Erfc: return erfc(x).id();
+    case Opcode::Cbrt: return cbrt(x).id();
+    case Opcode::Hypot: return hypot(x, y).id();
+    case Opcode::Rhypot: return rhypot(x, y).id();
+    case Opcode::Pow: return pow(x, y).id();
+    case Opcode::PowI: return powi(x, y).id();
+    case Opcode::Rsqrt: return rsqrt(x).id();
+    default: return (wide(x) ? rem64(x, y) : rem32(x, y)).id();
   }
 }
 

@@ -4,11 +4,9 @@
 
 namespace kiln::ir::math {
 
-// Whether `op` of operand type `type` is expanded from this library (the other math functions have no definition yet).
-bool has_expansion(Opcode op, Type type);
-
 // Appends the operations that compute `op` at the builder's insertion point (which may move to another region only for a while: it ends
-// where it began) and returns the result. `b` is used by pow and rem only. Precondition: has_expansion(op, type of a).
+// where it began) and returns the result. `b` is kNone for functions of one argument. Precondition: `op` is a math function or rem, of f32
+// or f64.
 ValueId expand(Builder& builder, Opcode op, ValueId a, ValueId b);
 
 }  // namespace kiln::ir::math

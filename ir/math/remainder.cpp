@@ -3,15 +3,10 @@
 // Method: long division of the whole-number mantissas, many quotient bits a step. For f32 a step is 29 bits in f64 arithmetic: dividend
 // below 2^53, quotient by one division, remainder by one fused multiply-add, both exact but for a quotient that may be one too large. For
 // f64 it is 11 bits in u64 arithmetic.
-#include <limits>
-
 #include "math/functions.h"
 
 namespace kiln::ir::math {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // |v| = mantissa 2^(exponent - bias), for subnormals too.
 struct Parts {
@@ -37,7 +32,7 @@ Parts parts64(V a) {
 }
 
 // 2^n as f64 for a normal result.
-V power_of_two(V n) { return ((n.cast(Type::I64) + 1023) << 52).as(Type::F64); }
+V power_of_two(V n) { return two_to(n.cast(Type::I64)); }
 
 struct Step {
   V remainder, left;

@@ -14,10 +14,7 @@ class Expansion {
     for (OpId i = 0; i < replaced_.size(); ++i) replaced_[i] = i;
   }
 
-  void run() {
-    region(0);
-    if (!missing_.empty()) throw IrError(missing_);
-  }
+  void run() { region(0); }
 
  private:
   bool wanted(const Op& op) const { return is_math_function(op.code) || (op.code == Opcode::Rem && is_float(op.type)); }
@@ -34,12 +31,6 @@ class Expansion {
         continue;
       }
       const Op op = k_.ops[id];
-      if (!math::has_expansion(op.code, op.type)) {
-        missing_.push_back({k_.name, to_string(k_, op.loc),
-                            std::string(info(op.code).mnemonic) + " of " + std::string(name(op.type)) +
-                                " is not there yet: cast to another type and back, or write it out"});
-        continue;
-      }
       const RegionId scratch = b_.new_region();
       b_.set_region(scratch);
       b_.loc = op.loc;
@@ -54,7 +45,6 @@ class Expansion {
   Kernel& k_;
   Builder b_;
   std::vector<ValueId> replaced_;  // only recorded operations are looked up; expansions use their own results directly
-  Diagnostics missing_;
 };
 
 }  // namespace

@@ -49,6 +49,7 @@ constexpr unsigned value_operands(Form f) { return f == Form::Load ? 0 : f == Fo
 constexpr unsigned fixed_operands(Form f) {
   switch (f) {
     case Form::Binary:
+    case Form::IntegerPower:
     case Form::Compare:
     case Form::Shuffle: return 2;
     case Form::Ternary:

@@ -280,6 +280,7 @@ void Parser::result_type(Op& op, const Token& mnemonic) {
     case Form::Unary:
     case Form::Binary:
     case Form::Ternary:
+    case Form::IntegerPower:
     case Form::Shuffle:
     case Form::WarpCombine:
     case Form::For: op.type = operand_type(op, 0); return;

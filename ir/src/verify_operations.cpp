@@ -78,6 +78,10 @@ class Operations {
       case Form::Unary:
       case Form::Binary:
       case Form::Ternary: arithmetic(op, row); break;
+      case Form::IntegerPower:
+        if (allowed(row, type(op, 0))) result_is(op, type(op, 0));
+        if (type(op, 1) != Type::I32) say(" takes an exponent of i32, not " + text(type(op, 1)));
+        break;
       case Form::Compare:
         if (op.type != Type::Bool) say(" gives bool, not " + text(op.type));
         if (same_operands(op, 0)) allowed(row, type(op, 0));
@@ -208,7 +212,6 @@ class Operations {
 
   void arithmetic(const Op& op, const OpInfo& row) {
     if (!same_operands(op, 0) || !allowed(row, type(op, 0))) return;
-    if (is_math_function(op.code) && type(op, 0) != Type::F32) return say(" is not there for " + text(type(op, 0)) + " yet; cast to f32");
     result_is(op, type(op, 0));
   }
 

@@ -83,6 +83,10 @@ TEST_CASE("every function records its operation, by argument-dependent lookup an
     Var<f32> v = x;
     a[0] = sqrt(x); a[0] = floor(v); a[0] = ceil(a[1]); a[0] = trunc(x); a[0] = round_even(x); a[0] = abs(x);
     a[0] = exp(x); a[0] = log(x); a[0] = sin(x); a[0] = cos(x); a[0] = tanh(x); a[0] = rsqrt(x); a[0] = pow(x, 2);
+    a[0] = exp2(x); a[0] = exp10(v); a[0] = expm1(a[1]); a[0] = log2(x); a[0] = log10(x); a[0] = log1p(x); a[0] = tan(x); a[0] = asin(x);
+    a[0] = acos(x); a[0] = atan(x); a[0] = atan2(x, 1); a[0] = sinh(x); a[0] = cosh(x); a[0] = asinh(x); a[0] = acosh(x); a[0] = atanh(x);
+    a[0] = erf(x); a[0] = erfc(x); a[0] = cbrt(x); a[0] = hypot(x, v); a[0] = rhypot(3, x); a[0] = powi(x, 3); a[0] = powi(v, cast<i32>(x));
+    c[0] = sin(cast<f64>(x)); c[0] = powi(cast<f64>(x), -2);
     a[0] = min(x, 0); a[0] = max(0, x); a[0] = min_nan(x, v); a[0] = max_nan(v, x); a[0] = copysign(x, -1); a[0] = fma(x, 2, v);
     Val<u32> n = b[0];
     b[0] = clz(n); b[0] = ctz(n); b[0] = popcount(n); b[0] = mul_hi(n, 3u); b[0] = kiln::min(n, 7); b[0] = kiln::max(3, b[1]);
@@ -91,6 +95,8 @@ TEST_CASE("every function records its operation, by argument-dependent lookup an
     a[0] = kiln::sqrt(x) + kiln::exp(kiln::fma(x, x, 1)) + kiln::bit_cast<f32>(n);
   });
   for (const char* op : {"sqrt", "floor", "ceil", "trunc", "round_even", "abs", "exp", "log", "sin", "cos", "tanh", "rsqrt", "pow", "min", "max", "min_nan",
+                         "exp2", "exp10", "expm1", "log2", "log10", "log1p", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh",
+                         "erf", "erfc", "cbrt", "hypot", "rhypot", "powi",
                          "max_nan", "copysign", "fma", "clz", "ctz", "popcount", "mul_hi", "cast", "bit_cast", "select"}) {
     HAS(s, std::string("= ") + op + " ");
   }

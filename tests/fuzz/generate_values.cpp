@@ -140,20 +140,27 @@ bool Generator::too_dear(Opcode code, Type t) {
   return false;
 }
 
-Generator::Value Generator::math(int depth, bool uniform) {
-  static const std::vector<Opcode> m{Opcode::Exp, Opcode::Log, Opcode::Sin, Opcode::Cos, Opcode::Tanh, Opcode::Rsqrt, Opcode::Pow};
+Generator::Value Generator::math(Type t, int depth, bool uniform) {
+  static const std::vector<Opcode> functions = [] {
+    std::vector<Opcode> v;
+    for (int i = 0; i < ir::kOpcodeCount; ++i) {
+      if (ir::is_math_function(static_cast<Opcode>(i))) v.push_back(static_cast<Opcode>(i));
+    }
+    return v;
+  }();
   --dear_;
-  const Opcode code = r_.pick(m);
-  const Value a = value(Type::F32, depth - 1, uniform);
-  if (code != Opcode::Pow) return keep(b_.unary(code, a.id), a.uniform);
-  const Value c = value(Type::F32, depth - 1, uniform);
+  const Opcode code = r_.pick(functions);
+  const Value a = value(t, depth - 1, uniform);
+  const Form form = ir::info(code).form;
+  if (form == Form::Unary) return keep(b_.unary(code, a.id), a.uniform);
+  const Value c = value(form == Form::IntegerPower ? Type::I32 : t, depth - 1, uniform);
   return keep(b_.binary(code, a.id, c.id), a.uniform && c.uniform);
 }
 
 Generator::Value Generator::value(Type t, int depth, bool uniform) {
   if (depth <= 0 || r_.chance(20)) return !uniform && r_.chance(40) ? varying(t) : leaf(t, uniform);
   if (r_.chance(8)) return load_input(t, uniform);
-  if (shape_.math && dear_ > 0 && t == Type::F32 && r_.chance(2)) return math(depth, uniform);
+  if (shape_.math && dear_ > 0 && ir::is_float(t) && r_.chance(2)) return math(t, depth, uniform);
   return operation(t, depth, uniform);
 }
 

@@ -86,7 +86,7 @@ class Generator {
   Value keep(ValueId id, bool uniform);
   Value leaf(Type t, bool uniform);
   Value value(Type t, int depth, bool uniform = false);
-  Value math(int depth, bool uniform);
+  Value math(Type t, int depth, bool uniform);
   Value operation(Type t, int depth, bool uniform);
   Value varying(Type t);      // hardly ever the same in all lanes
   ValueId divergent_bool();   // a condition on which the lanes of a warp part

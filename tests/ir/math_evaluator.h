@@ -18,11 +18,10 @@ class MathFunction {
   MathFunction(Opcode op, Type type) {
     Builder b(kernel_);
     kernel_.name = "f";
-    const std::uint32_t x = b.scalar("x", type), y = b.scalar("y", type);
+    const std::uint32_t x = b.scalar("x", type), y = b.scalar("y", info(op).form == Form::IntegerPower ? Type::I32 : type);
     out_ = b.slot("out", type);
     const ValueId vx = b.param(x);
-    const bool two = op == Opcode::Pow || op == Opcode::Rem;
-    b.set(out_, two ? b.binary(op, vx, b.param(y)) : b.unary(op, vx));
+    b.set(out_, info(op).form == Form::Unary ? b.unary(op, vx) : b.binary(op, vx, b.param(y)));
     expand_math(kernel_);
     fold_and_simplify(kernel_);
     eliminate_common(kernel_);
@@ -45,6 +44,14 @@ class MathFunction {
   }
   double operator()(double x, double y = 0) {
     return std::bit_cast<double>((*this)(std::bit_cast<std::uint64_t>(x), std::bit_cast<std::uint64_t>(y)));
+  }
+  // x to the power n.
+  float operator()(float x, std::int32_t n) {
+    return std::bit_cast<float>(
+        static_cast<std::uint32_t>((*this)(std::uint64_t{std::bit_cast<std::uint32_t>(x)}, std::uint64_t{static_cast<std::uint32_t>(n)})));
+  }
+  double operator()(double x, std::int32_t n) {
+    return std::bit_cast<double>((*this)(std::bit_cast<std::uint64_t>(x), std::uint64_t{static_cast<std::uint32_t>(n)}));
   }
 
  private:

@@ -1,5 +1,5 @@
-// The math library: special values, exactness where it is promised, and the error on a sample. The whole range is measured by
-// tests/bench/math_ulp.cpp; docs/math.md has its figures.
+// The math library: special values, and exactness where it is promised. Errors: math_accuracy_test.cpp; values that C, Annex F, lists for
+// the other functions: math_edges_test.cpp.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <random>
 
 #include "kiln/ir/verify.h"
+#include "math_accuracy.h"
 #include "math_evaluator.h"
 
 using namespace kiln::ir;
@@ -20,56 +21,9 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
 constexpr float kTiny = std::numeric_limits<float>::denorm_min();
 
-bool same(float a, float b) { return (a != a && b != b) || std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
-bool same(double a, double b) { return (a != a && b != b) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
-
-// Distance of `got` from `exact` in units in the last place of an f32 there.
-double ulps(float got, double exact) {
-  if (std::isnan(exact)) return std::isnan(got) ? 0 : 1e30;
-  if (std::fabs(exact) >= 0x1.ffffffp127) return std::isinf(got) && std::signbit(got) == std::signbit(exact) ? 0 : 1e30;
-  if (std::isnan(got) || std::isinf(got)) return 1e30;
-  int e;
-  std::frexp(exact, &e);
-  return std::fabs(double{got} - exact) / std::ldexp(1.0, std::max(e - 24, -149));
-}
-
 float any_float(std::mt19937_64& random) { return std::bit_cast<float>(static_cast<std::uint32_t>(random())); }
 
-struct Accuracy {
-  Opcode op;
-  double (*exact)(double);
-  double bound;  // documented in docs/math.md
-  float lo, hi;  // where half of the arguments are drawn from
-};
-
 }  // namespace
-
-TEST_CASE("functions of one argument stay within their documented error") {
-  const Accuracy rows[] = {
-      {Opcode::Exp, std::exp, 1.0, -104, 89},  {Opcode::Log, std::log, 1.0, 0, 4},
-      {Opcode::Sin, std::sin, 1.0, -100, 100}, {Opcode::Cos, std::cos, 1.0, -100, 100},
-      {Opcode::Tanh, std::tanh, 1.5, -10, 10}, {Opcode::Rsqrt, [](double x) { return 1 / std::sqrt(x); }, 0.5000001, 0, 4},
-  };
-  for (const Accuracy& row : rows) {
-    CAPTURE(std::string(info(row.op).mnemonic));
-    MathFunction f(row.op, Type::F32);
-    std::mt19937_64 random(7);
-    std::uniform_real_distribution<float> near(row.lo, row.hi);
-    double worst = 0;
-    float at = 0;
-    for (int i = 0; i < 40000; ++i) {
-      const float x = i % 2 ? any_float(random) : near(random);
-      const double error = ulps(f(x), row.exact(x));
-      if (error > worst) {
-        worst = error;
-        at = x;
-      }
-    }
-    CAPTURE(at);
-    CHECK(worst <= row.bound);
-    CHECK(worst > 0.4);  // the comparison measures something
-  }
-}
 
 TEST_CASE("sin and cos are right for arguments next to multiples of pi/2, small and huge") {
   // The f32 next to k pi/2 leave the smallest remainders there are; 16367173 x 2^72 is the worst of all.
@@ -353,30 +307,23 @@ TEST_CASE("the remainder of f64 is exact") {
 }
 
 TEST_CASE("expansions verify, leave no math function, and are straight-line where that is promised") {
-  for (const Opcode op : {Opcode::Exp, Opcode::Log, Opcode::Sin, Opcode::Cos, Opcode::Tanh, Opcode::Pow, Opcode::Rsqrt, Opcode::Rem}) {
-    CAPTURE(std::string(info(op).mnemonic));
-    const MathFunction f(op, Type::F32);
-    CHECK(to_string(verify(f.kernel())) == "");
-    bool straight = true;
-    for (const Op& o : f.kernel().ops) {
-      CHECK_FALSE(is_math_function(o.code));
-      CHECK_FALSE((o.code == Opcode::Rem && is_float(o.type)));
-      straight = straight && o.regions.empty();
+  for (int i = 0; i < kOpcodeCount; ++i) {
+    const auto op = static_cast<Opcode>(i);
+    if (!is_math_function(op) && op != Opcode::Rem) continue;
+    for (const Type type : {Type::F32, Type::F64}) {
+      CAPTURE(std::string(info(op).mnemonic));
+      const MathFunction f(op, type);
+      CHECK(to_string(verify(f.kernel())) == "");
+      bool straight = true;
+      for (const Op& o : f.kernel().ops) {
+        CHECK_FALSE(is_math_function(o.code));
+        CHECK_FALSE((o.code == Opcode::Rem && is_float(o.type)));
+        straight = straight && o.regions.empty();
+      }
+      const bool promised = op != Opcode::Sin && op != Opcode::Cos && op != Opcode::Tan && op != Opcode::Rem;
+      CHECK(straight == promised);
     }
-    const bool promised = op != Opcode::Sin && op != Opcode::Cos && op != Opcode::Rem;
-    if (promised) CHECK(straight);
   }
-}
-
-TEST_CASE("a math function of f64 is refused with a sentence") {
-  Kernel k;
-  k.name = "k";
-  Builder b(k);
-  const std::uint32_t x = b.buffer("x", Type::F64, 1, Access::InOut);
-  const ValueId i = b.const_u32(0);
-  b.store(x, {i}, b.unary(Opcode::Exp, b.load(x, {i})));
-  CHECK_THROWS_WITH_AS(expand_math(k), doctest::Contains("exp of f64"), IrError);
-  CHECK_THROWS_AS(prepare(k), IrError);
 }
 
 TEST_CASE("constant arguments fold to the same bits as computed ones") {

@@ -19,11 +19,10 @@ using namespace ir;
 Batch::Batch(Opcode op, Type type) {
   Builder b(kernel_);
   kernel_.name = "f";
-  const std::uint32_t x = b.scalar("x", type), y = b.scalar("y", type);
+  const std::uint32_t x = b.scalar("x", type), y = b.scalar("y", info(op).form == Form::IntegerPower ? Type::I32 : type);
   out_ = b.slot("out", type);
   const ValueId vx = b.param(x);
-  const bool two = op == Opcode::Pow || op == Opcode::Rem;
-  b.set(out_, two ? b.binary(op, vx, b.param(y)) : b.unary(op, vx));
+  b.set(out_, info(op).form == Form::Unary ? b.unary(op, vx) : b.binary(op, vx, b.param(y)));
   expand_math(kernel_);
   fold_and_simplify(kernel_);
   eliminate_common(kernel_);
@@ -182,6 +181,7 @@ void Batch::compute(const Op& op, Lanes& to) {
     case Type::F64: done = native<double>(op.code, to.data(), in[0], in[1], in[2]); break;
     case Type::U32: done = native<std::uint32_t>(op.code, to.data(), in[0], in[1], in[2]); break;
     case Type::I32: done = native<std::int32_t>(op.code, to.data(), in[0], in[1], in[2]); break;
+    case Type::I64: done = native<std::int64_t>(op.code, to.data(), in[0], in[1], in[2]); break;
     case Type::U64: done = native<std::uint64_t>(op.code, to.data(), in[0], in[1], in[2]); break;
     default: break;
   }

@@ -34,10 +34,28 @@ KILN_UNARY(ceil, Ceil, Floating, KILN_FLOAT)
 KILN_UNARY(trunc, Trunc, Floating, KILN_FLOAT)
 KILN_UNARY(round_even, RoundEven, Floating, KILN_FLOAT)
 KILN_UNARY(exp, Exp, Floating, KILN_FLOAT)
+KILN_UNARY(exp2, Exp2, Floating, KILN_FLOAT)
+KILN_UNARY(exp10, Exp10, Floating, KILN_FLOAT)
+KILN_UNARY(expm1, Expm1, Floating, KILN_FLOAT)
 KILN_UNARY(log, Log, Floating, KILN_FLOAT)
+KILN_UNARY(log2, Log2, Floating, KILN_FLOAT)
+KILN_UNARY(log10, Log10, Floating, KILN_FLOAT)
+KILN_UNARY(log1p, Log1p, Floating, KILN_FLOAT)
 KILN_UNARY(sin, Sin, Floating, KILN_FLOAT)
 KILN_UNARY(cos, Cos, Floating, KILN_FLOAT)
+KILN_UNARY(tan, Tan, Floating, KILN_FLOAT)
+KILN_UNARY(asin, Asin, Floating, KILN_FLOAT)
+KILN_UNARY(acos, Acos, Floating, KILN_FLOAT)
+KILN_UNARY(atan, Atan, Floating, KILN_FLOAT)
+KILN_UNARY(sinh, Sinh, Floating, KILN_FLOAT)
+KILN_UNARY(cosh, Cosh, Floating, KILN_FLOAT)
 KILN_UNARY(tanh, Tanh, Floating, KILN_FLOAT)
+KILN_UNARY(asinh, Asinh, Floating, KILN_FLOAT)
+KILN_UNARY(acosh, Acosh, Floating, KILN_FLOAT)
+KILN_UNARY(atanh, Atanh, Floating, KILN_FLOAT)
+KILN_UNARY(erf, Erf, Floating, KILN_FLOAT)
+KILN_UNARY(erfc, Erfc, Floating, KILN_FLOAT)
+KILN_UNARY(cbrt, Cbrt, Floating, KILN_FLOAT)
 KILN_UNARY(rsqrt, Rsqrt, Floating, KILN_FLOAT)
 KILN_UNARY(clz, Clz, Integer, KILN_INTEGER)
 KILN_UNARY(ctz, Ctz, Integer, KILN_INTEGER)
@@ -61,9 +79,35 @@ KILN_BINARY(min_nan, MinNan, Floating, KILN_FLOAT)
 KILN_BINARY(max_nan, MaxNan, Floating, KILN_FLOAT)
 KILN_BINARY(copysign, CopySign, Floating, KILN_FLOAT)
 KILN_BINARY(pow, Pow, Floating, KILN_FLOAT)
+KILN_BINARY(atan2, Atan2, Floating, KILN_FLOAT)  // y, x
+KILN_BINARY(hypot, Hypot, Floating, KILN_FLOAT)
+KILN_BINARY(rhypot, Rhypot, Floating, KILN_FLOAT)
 KILN_BINARY(mul_hi, MulHi, Integer, KILN_INTEGER)
 #undef KILN_BINARY
 #undef KILN_INTEGER
+
+// x to the power n, a whole number of its own type.
+template <dsl::Dsl A, class N>
+auto powi(A&& a, N&& n, dsl::Where w = dsl::Where::current()) {
+  using T = dsl::value_t<A>;
+  static_assert(Floating<T>, "kiln: powi " KILN_FLOAT);
+  constexpr bool whole = DslOf<N, i32> || std::integral<std::remove_cvref_t<N>>;
+  static_assert(whole, "kiln: the exponent of powi is an i32; write cast<i32>(n), or pow(x, y) for an exponent of the base's type.");
+  if constexpr (whole) {
+    const Use<T> x(std::forward<A>(a), w);
+    const Use<i32> exponent(std::forward<N>(n), w);
+    return Val<T>(dsl::binary(ir::Opcode::PowI, x, exponent));
+  } else {
+    return dsl::trapped<Val<T>>();
+  }
+}
+
+template <dsl::Host A, class N>
+requires DslOf<N, i32>
+auto powi(A, N&&) {
+  static_assert(dsl::never<A>, "kiln: the base of powi is a host value; give its type: powi(Val<f32>(2), n).");
+  return dsl::trapped<Val<std::conditional_t<Floating<A>, A, f32>>>();
+}
 
 // a * b + c, rounded once.
 template <class A, class B, class C>

@@ -15,25 +15,26 @@ enum class Opcode : std::uint8_t {
 
 // Shape of operands, attributes and result. The verifier, the printer and the parser switch over this, not over opcodes.
 enum class Form : std::uint8_t {
-  Const,        // () -> T, imm
-  Query,        // () -> T, index and/or attr
-  Unary,        // T -> T
-  Binary,       // T, T -> T
-  Ternary,      // T, T, T -> T
-  Compare,      // T, T -> bool
-  Select,       // bool, T, T -> T
-  Convert,      // S -> T
-  SlotGet,      // () -> slot type
-  SlotSet,      // T -> void
-  Load,         // coordinates -> element
-  Store,        // coordinates, element -> void
-  Atomic,       // coordinates, element -> element
-  AtomicCas,    // coordinates, element, element -> element
-  Barrier,      // () -> void
-  BlockVote,    // bool -> bool or u32
-  WarpVote,     // bool -> bool or u32
-  Shuffle,      // T, u32 -> T
-  WarpCombine,  // T -> T, attr: Combine
+  Const,         // () -> T, imm
+  Query,         // () -> T, index and/or attr
+  Unary,         // T -> T
+  Binary,        // T, T -> T
+  Ternary,       // T, T, T -> T
+  IntegerPower,  // T, i32 -> T
+  Compare,       // T, T -> bool
+  Select,        // bool, T, T -> T
+  Convert,       // S -> T
+  SlotGet,       // () -> slot type
+  SlotSet,       // T -> void
+  Load,          // coordinates -> element
+  Store,         // coordinates, element -> void
+  Atomic,        // coordinates, element -> element
+  AtomicCas,     // coordinates, element, element -> element
+  Barrier,       // () -> void
+  BlockVote,     // bool -> bool or u32
+  WarpVote,      // bool -> bool or u32
+  Shuffle,       // T, u32 -> T
+  WarpCombine,   // T -> T, attr: Combine
   If,
   For,
   While,

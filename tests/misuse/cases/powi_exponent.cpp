@@ -1,0 +1,8 @@
+// expect: the exponent of powi is an i32
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  y[0] = powi(x[0], x[1]);
+}
