@@ -1,6 +1,7 @@
 // All of the DSL, without the short words of words.h.
 #pragma once
 #include "kiln/dsl/builtins.h"
+#include "kiln/dsl/composed.h"
 #include "kiln/dsl/control.h"
 #include "kiln/dsl/head.h"
 #include "kiln/dsl/kernel.h"

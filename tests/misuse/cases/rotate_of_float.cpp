@@ -1,0 +1,8 @@
+// expect: rotate_left needs an integer
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f32> x, InOut<f32> y)) {
+  y[0] = rotate_left(x[0], 1);
+}
