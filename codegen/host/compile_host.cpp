@@ -5,6 +5,7 @@
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 
 #include "host/emitter.h"
+#include "host/single_lane_stores.h"
 #include "large_kernels.h"
 #include "llvm_emit.h"
 #include "llvm_guard.h"
@@ -90,6 +91,7 @@ Made make(llvm::LLVMContext& context, const ir::Prepared& prepared, const Compil
   if (llvm::Error e = builder.parsePassPipeline(passes, kPipeline))
     throw CompileError("this LLVM does not know our pass pipeline: " + llvm::toString(std::move(e)), false);
   passes.run(*made.module, modules);
+  host::store_single_lanes(*made.module);
   made.large = is_large(*made.module, kManyBlocks);
   if (made.large) {
     for (llvm::Function& f : *made.module) {

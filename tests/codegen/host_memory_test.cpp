@@ -173,6 +173,23 @@ TEST_CASE("gathers and scatters on the CPU, with guards around some lanes") {
   a.at(kShapes);
 }
 
+TEST_CASE("a store of small numbers by the only thread of a block on the CPU leaves the next element alone") {
+  for (const char* type : {"i8", "u8", "i16", "u16"}) {
+    CAPTURE(std::string(type));
+    Agree a("buffer b : " + std::string(type) + "[*] inout", kThread + R"(
+    %v = load b[%t]
+    %w = mul_hi %v, %v
+    store b[%t], %w
+)");
+    const auto bits = noise(64);
+    a.buffer(std::vector<std::uint16_t>(bits.begin(), bits.end()));
+    for (const unsigned threads : {1u, 33u}) {
+      a.block = {threads, 1, 1};
+      a.check();
+    }
+  }
+}
+
 TEST_CASE("memory of bool and of 64-bit numbers on the CPU") {
   Agree a("buffer b : bool[*] inout\nbuffer l : i64[*] inout\nbuffer out : u32[*] inout\nshared s : bool[64]\nlocal m : bool[2]",
           kThread + R"(
