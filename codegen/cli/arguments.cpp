@@ -33,8 +33,7 @@ class Reader {
 
   ir::Type type(const std::string& part) const {
     const std::optional<ir::Type> t = ir::parse_type(part);
-    if (!t || *t == ir::Type::Void) refuse("'" + part + "' is no type; types are bool, i8 to i64, u8 to u64, f32, f64");
-    if (!has_text(*t)) refuse("values of type " + part + " cannot be written yet");
+    if (!t || *t == ir::Type::Void) refuse("'" + part + "' is no type; types are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64");
     return *t;
   }
   std::uint64_t value(ir::Type type, std::string_view part) const {

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "kiln/ir/decimal.h"
+#include "kiln/ir/floats.h"
 
 namespace kiln::cli {
 namespace {
@@ -70,25 +71,27 @@ std::uint64_t parse_float(ir::Type type, std::string_view text) {
   return std::bit_cast<Bits>(negative ? -value : value);
 }
 
-template <class F>
-Json float_json(F value) {
+std::uint64_t parse_half(ir::Type type, std::string_view text) {
+  const double wide = std::bit_cast<double>(parse_float<double, std::uint64_t>(type, text));  // also refuses what is no number
+  if (!std::isfinite(wide)) return ir::float_bits(type, wide) | (text.starts_with('-') ? 0x8000u : 0u);
+  const std::uint64_t bits = ir::to_half(type, std::string(text));
+  if ((bits & 0x7fff) >= ir::half_format(type).infinity) refuse(type, text, ": out of its range");
+  return bits;
+}
+
+Json float_json(ir::Type type, std::uint64_t bits) {
+  const double value = ir::float_value(type, bits);
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  char text[64];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  double wide = 0;  // the double nearest to the shortest text, so that JSON shows that text
-  std::from_chars(text, end, wide);
-  return wide;
+  return ir::to_f64(ir::shortest_decimal(type, bits));  // the double nearest to the shortest text, so that JSON shows that text
 }
 
 }  // namespace
 
-bool has_text(ir::Type type) { return ir::is_bool(type) || ir::is_integer(type) || type == ir::Type::F32 || type == ir::Type::F64; }
-
 std::uint64_t parse_value(ir::Type type, std::string_view text) {
-  if (!has_text(type)) throw std::invalid_argument("values of type " + std::string(name(type)) + " cannot be written yet");
   if (type == ir::Type::F32) return parse_float<float, std::uint32_t>(type, text);
   if (type == ir::Type::F64) return parse_float<double, std::uint64_t>(type, text);
+  if (ir::is_half(type)) return parse_half(type, text);
   if (ir::is_bool(type)) {
     if (text == "true" || text == "1") return 1;
     if (text == "false" || text == "0") return 0;
@@ -98,14 +101,12 @@ std::uint64_t parse_value(ir::Type type, std::string_view text) {
 }
 
 std::uint64_t value_of_index(ir::Type type, std::uint64_t n) {
-  if (type == ir::Type::F32) return std::bit_cast<std::uint32_t>(static_cast<float>(n));
-  if (type == ir::Type::F64) return std::bit_cast<std::uint64_t>(static_cast<double>(n));
+  if (ir::is_float(type)) return ir::float_bits(type, static_cast<double>(n));
   return n & value_mask(type);
 }
 
 Json value_json(ir::Type type, std::uint64_t bits) {
-  if (type == ir::Type::F32) return float_json(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-  if (type == ir::Type::F64) return float_json(std::bit_cast<double>(bits));
+  if (ir::is_float(type)) return float_json(type, bits);
   if (ir::is_bool(type)) return bits != 0;
   if (ir::is_signed(type)) return ir::sign_extend(type, bits);
   if (ir::is_integer(type)) return bits;

@@ -14,8 +14,6 @@ namespace kiln::cli {
 std::uint64_t parse_value(ir::Type type, std::string_view text);
 // The number `n` in that type (integers wrap, floats round).
 std::uint64_t value_of_index(ir::Type type, std::uint64_t n);
-// True for the types whose values can be written and printed.
-bool has_text(ir::Type type);
 
 // A number, true or false; "nan", "inf" and "-inf" as strings. The shortest text that reads back to the same bits.
 Json value_json(ir::Type type, std::uint64_t bits);

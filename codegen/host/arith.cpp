@@ -1,7 +1,9 @@
 #include "host/arith.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace kiln::codegen::host {
@@ -13,8 +15,6 @@ using llvm::Value;
 llvm::Type* lane_type(llvm::LLVMContext& c, Type type) {
   if (type == Type::F32) return llvm::Type::getFloatTy(c);
   if (type == Type::F64) return llvm::Type::getDoubleTy(c);
-  if (type == Type::F16) return llvm::Type::getHalfTy(c);
-  if (type == Type::BF16) return llvm::Type::getBFloatTy(c);
   return llvm::Type::getIntNTy(c, ir::bit_width(type));
 }
 
@@ -49,6 +49,13 @@ llvm::Constant* real(llvm::Type* type, double v) { return llvm::ConstantFP::get(
 Value* Arith::call(llvm::Intrinsic::ID id, llvm::ArrayRef<Value*> in) { return b_.CreateIntrinsic(id, {in[0]->getType()}, in); }
 
 Value* Arith::emit(Opcode code, Type result, Type operand_type, llvm::ArrayRef<Value*> in) {
+  const bool converts = code == Opcode::Cast && (operand_type == result || operand_type == Type::F32 || result == Type::F32);
+  if ((ir::is_half(operand_type) || (code == Opcode::Cast && ir::is_half(result))) && code != Opcode::Select && code != Opcode::BitCast &&
+      !converts) {
+    throw CompileError("the operation '" + std::string(ir::info(code).mnemonic) + "' of " + std::string(ir::name(operand_type)) +
+                           " should have been expanded before code generation",
+                       false);
+  }
   switch (ir::info(code).form) {
     case ir::Form::Unary: return unary(code, operand_type, in[0]);
     case ir::Form::Binary:
@@ -315,6 +322,8 @@ Value* Arith::compare(Opcode code, Type t, Value* x, Value* y) {
 Value* Arith::cast(Type from, Type to, Value* x) {
   llvm::Type* type = with_lane(x->getType(), lane_type(b_.getContext(), to));
   if (from == to) return x;
+  if (ir::is_half(from)) return half_to_f32(from, x);
+  if (ir::is_half(to)) return f32_to_half(to, x);
   if (ir::is_bool(to)) {
     Value* zero = llvm::Constant::getNullValue(x->getType());
     return ir::is_float(from) ? b_.CreateFCmpUNE(x, zero) : b_.CreateICmpNE(x, zero);
@@ -323,6 +332,83 @@ Value* Arith::cast(Type from, Type to, Value* x) {
   if (ir::is_float(from)) return ir::is_float(to) ? b_.CreateFPCast(x, type) : float_to_integer(to, x, type);
   if (ir::is_float(to)) return ir::is_signed(from) ? b_.CreateSIToFP(x, type) : b_.CreateUIToFP(x, type);
   return ir::is_signed(from) ? b_.CreateSExtOrTrunc(x, type) : b_.CreateZExtOrTrunc(x, type);
+}
+
+// With integers where the CPU has no instruction: LLVM would call a function of the compiler's library.
+Value* Arith::half_to_f32(Type from, Value* x) {
+  llvm::Type *real_type = with_lane(x->getType(), b_.getFloatTy()), *word = with_lane(x->getType(), b_.getInt32Ty());
+  if (from == Type::BF16) return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(x, word), integer(word, 16)), real_type);
+  if (level_.f16c) return b_.CreateFPExt(b_.CreateBitCast(x, with_lane(x->getType(), b_.getHalfTy())), real_type);
+  Value* bits = b_.CreateZExt(x, word);
+  Value* magnitude = b_.CreateAnd(bits, integer(word, 0x7fff));
+  // The exponent is 112 less than f32's. A product puts that right for subnormals too; infinity and NaN have f32's highest exponent.
+  Value* small = b_.CreateBitCast(b_.CreateShl(magnitude, integer(word, 13)), real_type);
+  Value* scaled = b_.CreateBitCast(b_.CreateFMul(small, real(real_type, 0x1p112)), word);
+  Value* special = b_.CreateICmpUGE(magnitude, integer(word, 0x7c00));
+  scaled = b_.CreateOr(scaled, b_.CreateSelect(special, integer(word, 0x7f800000), integer(word, 0)));
+  Value* sign = b_.CreateShl(b_.CreateAnd(bits, integer(word, 0x8000)), integer(word, 16));
+  return b_.CreateBitCast(b_.CreateOr(scaled, sign), real_type);
+}
+
+// To nearest even. Not the CPU's conversion to bf16, which takes subnormals for zeros.
+Value* Arith::f32_to_half(Type to, Value* x) {
+  llvm::Type *half = with_lane(x->getType(), b_.getInt16Ty()), *word = with_lane(x->getType(), b_.getInt32Ty());
+  if (to == Type::F16 && level_.f16c) return native_f32_to_f16(x);
+  Value* bits = b_.CreateBitCast(x, word);
+  Value* magnitude = b_.CreateAnd(bits, integer(word, 0x7fffffff));
+  Value* is_nan = b_.CreateICmpUGT(magnitude, integer(word, 0x7f800000));
+  const unsigned dropped = to == Type::BF16 ? 16 : 13;
+  // Adding just below half a unit carries for what is above it, and with the last kept bit for a tie of an odd one.
+  Value* last = b_.CreateAnd(b_.CreateLShr(magnitude, integer(word, dropped)), integer(word, 1));
+  Value* rounded = b_.CreateAdd(b_.CreateAdd(magnitude, integer(word, (1u << (dropped - 1)) - 1)), last);
+  Value* result = b_.CreateLShr(rounded, integer(word, dropped));
+  if (to == Type::F16) {
+    result = b_.CreateSub(result, integer(word, 112u << 10));  // the exponent
+    // A subnormal: the sum with 1/2 has its units in the place of the last bit of an f32.
+    llvm::Type* real_type = x->getType();
+    Value* sum = b_.CreateFAdd(b_.CreateBitCast(magnitude, real_type), real(real_type, 0.5));
+    Value* subnormal = b_.CreateSub(b_.CreateBitCast(sum, word), integer(word, 0x3f000000));
+    result = b_.CreateSelect(b_.CreateICmpULT(magnitude, integer(word, 0x38800000)), subnormal, result);              // below 2^-14
+    result = b_.CreateSelect(b_.CreateICmpUGE(magnitude, integer(word, 0x47800000)), integer(word, 0x7c00), result);  // from 2^16
+  }
+  result = b_.CreateSelect(is_nan, integer(word, to == Type::BF16 ? 0x7fc0 : 0x7e00), result);
+  Value* sign = b_.CreateAnd(b_.CreateLShr(bits, integer(word, 16)), integer(word, 0x8000));
+  return b_.CreateTrunc(b_.CreateOr(result, sign), half);
+}
+
+// By the instruction itself, eight lanes at a time: of LLVM's fptrunc its passes would make operations on halves.
+Value* Arith::native_f32_to_f16(Value* x) {
+  constexpr unsigned kPiece = 8;
+  const auto convert = [&](Value* piece) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_vcvtps2ph_256, llvm::ArrayRef<llvm::Type*>(),
+                              {piece, b_.getInt32(0)});  // 0: to nearest even
+  };
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (vector == nullptr) {
+    Value* piece =
+        b_.CreateInsertElement(llvm::ConstantAggregateZero::get(llvm::FixedVectorType::get(x->getType(), kPiece)), x, std::uint64_t{0});
+    return b_.CreateExtractElement(convert(piece), std::uint64_t{0});
+  }
+  const unsigned lanes = vector->getNumElements();
+  std::vector<Value*> pieces;
+  for (unsigned at = 0; at < lanes; at += kPiece) {
+    std::vector<int> pick;
+    for (unsigned l = at; l < at + kPiece; ++l) pick.push_back(static_cast<int>(std::min(l, lanes - 1)));
+    pieces.push_back(convert(b_.CreateShuffleVector(x, pick)));
+  }
+  while (pieces.size() > 1) {  // joined in pairs; 32, 16, 8 or fewer lanes
+    for (std::size_t i = 0; i < pieces.size() / 2; ++i) {
+      const unsigned n = llvm::cast<llvm::FixedVectorType>(pieces[2 * i]->getType())->getNumElements();
+      std::vector<int> all;
+      for (unsigned l = 0; l < 2 * n; ++l) all.push_back(static_cast<int>(l));
+      pieces[i] = b_.CreateShuffleVector(pieces[2 * i], pieces[2 * i + 1], all);
+    }
+    pieces.resize(pieces.size() / 2);
+  }
+  if (lanes >= kPiece) return pieces[0];
+  std::vector<int> first;
+  for (unsigned l = 0; l < lanes; ++l) first.push_back(static_cast<int>(l));
+  return b_.CreateShuffleVector(pieces[0], first);
 }
 
 // Saturates; NaN gives 0. (LLVM's saturating conversions fall apart into scalars on vectors.)

@@ -8,7 +8,8 @@
 
 namespace kiln::codegen::host {
 
-// The type of one lane's value, and the same type spread over `lanes` (0: a scalar).
+// The type of one lane's value, and the same type spread over `lanes` (0: a scalar). f16 and bf16 are their 16 bits, so that LLVM has no
+// operation on them.
 llvm::Type* lane_type(llvm::LLVMContext& context, ir::Type type);
 llvm::Type* value_type(llvm::LLVMContext& context, ir::Type type, unsigned lanes);
 llvm::Constant* constant(llvm::Type* type, ir::Type ir_type, std::uint64_t bits);
@@ -18,7 +19,8 @@ class Arith {
   Arith(llvm::IRBuilder<>& builder, const Level& level) : b_(builder), level_(level) {}
 
   // Form Unary, Binary, Ternary, Compare, Select or Convert. `operand_type` as for ir::evaluate. Operands are all scalars or all vectors
-  // (of Select the condition may be a scalar next to vectors).
+  // (of Select the condition may be a scalar next to vectors). Of f16 and bf16 there are conversions from and to f32 and what only moves
+  // bits; the rest is expanded before.
   llvm::Value* emit(ir::Opcode code, ir::Type result, ir::Type operand_type, llvm::ArrayRef<llvm::Value*> in);
 
  private:
@@ -34,6 +36,9 @@ class Arith {
   llvm::Value* compare(ir::Opcode code, ir::Type t, llvm::Value* x, llvm::Value* y);
   llvm::Value* cast(ir::Type from, ir::Type to, llvm::Value* x);
   llvm::Value* float_to_integer(ir::Type to, llvm::Value* x, llvm::Type* result);
+  llvm::Value* half_to_f32(ir::Type from, llvm::Value* x);
+  llvm::Value* f32_to_half(ir::Type to, llvm::Value* x);
+  llvm::Value* native_f32_to_f16(llvm::Value* x);
   llvm::Value* fma(ir::Type t, llvm::Value* x, llvm::Value* y, llvm::Value* z);
   llvm::Value* fma_f32(llvm::Value* x, llvm::Value* y, llvm::Value* z);
   llvm::Value* call(llvm::Intrinsic::ID id, llvm::ArrayRef<llvm::Value*> in);

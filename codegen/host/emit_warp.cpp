@@ -74,7 +74,11 @@ void Emitter::emit_vote(ir::OpId id, Mask m) {
 
 Value* Emitter::combine(ir::Combine how, ir::Type type, Value* x, Value* y) {
   static constexpr Opcode kOf[] = {Opcode::Add, Opcode::Mul, Opcode::Min, Opcode::Max, Opcode::And, Opcode::Or, Opcode::Xor};
-  return arith_.emit(kOf[static_cast<int>(how)], type, type, {x, y});
+  const Opcode code = kOf[static_cast<int>(how)];
+  if (!ir::is_half(type)) return arith_.emit(code, type, type, {x, y});
+  const auto wide = [&](Value* v) { return arith_.emit(Opcode::Cast, ir::Type::F32, type, {v}); };
+  Value *a = wide(x), *b = wide(y);
+  return arith_.emit(Opcode::Cast, type, ir::Type::F32, {arith_.emit(code, ir::Type::F32, ir::Type::F32, {a, b})});
 }
 
 void Emitter::emit_combine(ir::OpId id, Mask m) {

@@ -6,8 +6,9 @@ namespace kiln::codegen::host {
 namespace {
 
 const std::array<Level, 4>& levels() {
-  static const std::array<Level, 4> all = {Level{"x86-64", false, false, false}, Level{"x86-64-v2", true, false, false},
-                                           Level{"x86-64-v3", true, true, false}, Level{"x86-64-v4", true, true, true}};
+  static const std::array<Level, 4> all = {Level{.cpu = "x86-64"}, Level{.cpu = "x86-64-v2", .sse41 = true},
+                                           Level{.cpu = "x86-64-v3", .sse41 = true, .fma = true, .f16c = true},
+                                           Level{.cpu = "x86-64-v4", .sse41 = true, .fma = true, .f16c = true, .avx512 = true}};
   return all;
 }
 

@@ -13,6 +13,7 @@ struct Level {
   std::string cpu;      // LLVM's name, which is ours too
   bool sse41 = false;   // rounding instructions
   bool fma = false;     // v3 and up
+  bool f16c = false;    // v3 and up: conversions between f16 and f32
   bool avx512 = false;  // v4
 };
 

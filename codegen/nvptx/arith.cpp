@@ -12,8 +12,6 @@ using llvm::Value;
 namespace Intrinsic = llvm::Intrinsic;
 
 llvm::Type* register_type(llvm::LLVMContext& context, ir::Type type) {
-  if (type == ir::Type::F16) return llvm::Type::getHalfTy(context);
-  if (type == ir::Type::BF16) return llvm::Type::getBFloatTy(context);
   if (type == ir::Type::F32) return llvm::Type::getFloatTy(context);
   if (type == ir::Type::F64) return llvm::Type::getDoubleTy(context);
   return llvm::Type::getIntNTy(context, ir::bit_width(type));
@@ -26,7 +24,7 @@ llvm::Type* memory_type(llvm::LLVMContext& context, ir::Type type) {
 llvm::Constant* constant(llvm::LLVMContext& context, ir::Type type, std::uint64_t bits) {
   const llvm::APInt value(ir::bit_width(type), bits);
   llvm::Type* const t = register_type(context, type);
-  if (!ir::is_float(type)) return llvm::ConstantInt::get(context, value);
+  if (t->isIntegerTy()) return llvm::ConstantInt::get(context, value);
   return llvm::ConstantFP::get(context, llvm::APFloat(t->getFltSemantics(), value));
 }
 
@@ -123,9 +121,25 @@ llvm::CmpInst::Predicate predicate(Opcode code, ir::Type type) {
   }
 }
 
+// f16 by the hardware's conversions, as text, since of its own LLVM makes operations on halves; bf16 by integers on every architecture.
+Value* half_to_f32(llvm::IRBuilder<>& b, ir::Type from, Value* x) {
+  if (from == ir::Type::F16) return assembly(b, b.getFloatTy(), "cvt.f32.f16 $0, $1;", "=f,h", {x});
+  return b.CreateBitCast(b.CreateShl(b.CreateZExt(x, b.getInt32Ty()), 16), b.getFloatTy());
+}
+
+Value* f32_to_half(llvm::IRBuilder<>& b, ir::Type to, Value* x) {
+  if (to == ir::Type::F16) return assembly(b, b.getInt16Ty(), "cvt.rn.f16.f32 $0, $1;", "=h,f", {x});
+  Value* const bits = b.CreateBitCast(x, b.getInt32Ty());
+  Value* const last = b.CreateAnd(b.CreateLShr(bits, 16), 1);
+  Value* const rounded = b.CreateTrunc(b.CreateLShr(b.CreateAdd(b.CreateAdd(bits, b.getInt32(0x7fff)), last), 16), b.getInt16Ty());
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), b.getInt16(0x7fc0), rounded);
+}
+
 Value* cast(llvm::IRBuilder<>& b, ir::Type to, ir::Type from, Value* x) {
   llvm::Type* const t = register_type(b.getContext(), to);
   if (to == from) return x;
+  if (ir::is_half(from)) return to == ir::Type::F32 ? half_to_f32(b, from, x) : nullptr;
+  if (ir::is_half(to)) return from == ir::Type::F32 ? f32_to_half(b, to, x) : nullptr;
   if (ir::is_bool(to)) {
     if (ir::is_float(from)) return b.CreateFCmpUNE(x, llvm::ConstantFP::get(x->getType(), 0.0));
     return b.CreateICmpNE(x, llvm::ConstantInt::get(x->getType(), 0));
@@ -161,6 +175,7 @@ Value* trailing_zeros(llvm::IRBuilder<>& b, Value* x) {
 
 Value* emit_pure(llvm::IRBuilder<>& b, Opcode code, ir::Type result, ir::Type operand, std::span<Value* const> v, bool nan_bits_matter) {
   const bool f = ir::is_float(operand);
+  if (ir::is_half(operand) && code != Opcode::Select && code != Opcode::Cast && code != Opcode::BitCast) return nullptr;
   switch (code) {
     case Opcode::Add: return f ? b.CreateFAdd(v[0], v[1]) : b.CreateAdd(v[0], v[1]);
     case Opcode::Sub: return f ? b.CreateFSub(v[0], v[1]) : b.CreateSub(v[0], v[1]);
@@ -213,8 +228,12 @@ Value* emit_pure(llvm::IRBuilder<>& b, Opcode code, ir::Type result, ir::Type op
 
 Value* emit_combine(llvm::IRBuilder<>& b, Combine how, ir::Type type, Value* x, Value* y) {
   constexpr Opcode codes[] = {Opcode::Add, Opcode::Mul, Opcode::Min, Opcode::Max, Opcode::And, Opcode::Or, Opcode::Xor};
-  Value* const operands[] = {x, y};
-  return emit_pure(b, codes[static_cast<int>(how)], type, type, operands, false);
+  const Opcode code = codes[static_cast<int>(how)];
+  const bool half = ir::is_half(type);
+  const ir::Type computed = half ? ir::Type::F32 : type;
+  Value* const operands[] = {half ? half_to_f32(b, type, x) : x, half ? half_to_f32(b, type, y) : y};
+  Value* const result = emit_pure(b, code, computed, computed, operands, false);
+  return half ? f32_to_half(b, type, result) : result;
 }
 
 llvm::Constant* identity_constant(llvm::LLVMContext& context, Combine how, ir::Type type) {

@@ -8,8 +8,9 @@
 
 namespace kiln::codegen::nvptx {
 
-llvm::Type* register_type(llvm::LLVMContext& context, ir::Type type);  // bool is i1
-llvm::Type* memory_type(llvm::LLVMContext& context, ir::Type type);    // bool is i8
+llvm::Type* register_type(llvm::LLVMContext& context,
+                          ir::Type type);  // bool is i1; f16 and bf16 are their 16 bits, so that LLVM has no operation on them
+llvm::Type* memory_type(llvm::LLVMContext& context, ir::Type type);  // bool is i8
 llvm::Constant* constant(llvm::LLVMContext& context, ir::Type type, std::uint64_t bits);
 llvm::Value* to_memory(llvm::IRBuilder<>& b, ir::Type type, llvm::Value* value);
 llvm::Value* from_memory(llvm::IRBuilder<>& b, ir::Type type, llvm::Value* value);  // any byte that is not 0 is true

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "kiln/ir/floats.h"
+
 namespace kiln::dsl {
 namespace {
 
@@ -18,7 +20,8 @@ class X {
   unsigned width() const { return ir::bit_width(type()); }
 
   X bits(std::uint64_t v) const { return {*b_, b_->constant(type(), v & ir::value_mask(type()))}; }
-  X number(double v) const { return type() == Type::F32 ? X(*b_, b_->const_f32(static_cast<float>(v))) : X(*b_, b_->const_f64(v)); }
+  X number(double v) const { return {*b_, b_->constant(type(), ir::float_bits(type(), v))}; }
+  X cast(Type t) const { return {*b_, b_->cast(t, id_)}; }
   X unary(Opcode c) const { return {*b_, b_->unary(c, id_)}; }
   X binary(Opcode c, X o) const { return {*b_, b_->binary(c, id_, o.id_)}; }
   X choose(X a, X b) const { return {*b_, b_->select(id_, a.id_, b.id_)}; }
@@ -54,6 +57,13 @@ Type unsigned_of(Type t) {
     case Type::I64: return Type::U64;
     default: return t;
   }
+}
+
+// f16 and bf16 by way of f32: the factor has more bits than they.
+X scaled(X x, double factor) {
+  const X wide = ir::is_half(x.type()) ? x.cast(Type::F32) : x;
+  const X product = wide * wide.number(factor);
+  return ir::is_half(x.type()) ? product.cast(x.type()) : product;
 }
 
 // Half away from zero; -0 and what rounds to it keep the sign.
@@ -179,8 +189,8 @@ X compose(Composed what, std::span<const X> in) {
   const X x = in[0];
   switch (what) {
     case Composed::Recip: return x.number(1) / x;
-    case Composed::Degrees: return x * x.number(0x1.ca5dc1a63c1f8p+5);  // 180 / pi
-    case Composed::Radians: return x * x.number(0x1.1df46a2529d39p-6);  // pi / 180
+    case Composed::Degrees: return scaled(x, 0x1.ca5dc1a63c1f8p+5);  // 180 / pi
+    case Composed::Radians: return scaled(x, 0x1.1df46a2529d39p-6);  // pi / 180
     case Composed::RoundAway: return round_away(x);
     case Composed::IsNan: return x != x;
     case Composed::IsInf: {

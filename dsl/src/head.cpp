@@ -1,7 +1,8 @@
 #include "kiln/dsl/head.h"
 
-#include <bit>
 #include <charconv>
+
+#include "kiln/ir/decimal.h"
 
 namespace kiln {
 namespace {
@@ -18,9 +19,8 @@ std::string number(ir::Type type, std::uint64_t bits) {
   char text[64];
   std::to_chars_result end{};
   if (type == ir::Type::Bool) return bits ? "true" : "false";
-  if (type == ir::Type::F32) end = std::to_chars(text, text + sizeof text, std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-  else if (type == ir::Type::F64) end = std::to_chars(text, text + sizeof text, std::bit_cast<double>(bits));
-  else if (ir::is_signed(type)) end = std::to_chars(text, text + sizeof text, ir::sign_extend(type, bits));
+  if (ir::is_float(type)) return ir::shortest_decimal(type, bits);
+  if (ir::is_signed(type)) end = std::to_chars(text, text + sizeof text, ir::sign_extend(type, bits));
   else end = std::to_chars(text, text + sizeof text, bits);
   return {text, end.ptr};
 }

@@ -1,9 +1,9 @@
 // Host values as constants of the kernel: exact in the type they take, or refused with the line.
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "kiln/dsl/recorder.h"
+#include "kiln/ir/floats.h"
 
 namespace kiln::dsl {
 namespace {
@@ -12,17 +12,16 @@ namespace {
   fail("the constant " + value + " " + why + " " + std::string(ir::name(type)), where);
 }
 
-std::uint64_t float_bits(ir::Type type, double value) {
-  return type == ir::Type::F32 ? std::bit_cast<std::uint32_t>(static_cast<float>(value)) : std::bit_cast<std::uint64_t>(value);
-}
+bool is_infinite(ir::Type type, std::uint64_t bits) { return std::isinf(ir::float_value(type, bits)); }
 
 std::uint64_t integer_in_float(ir::Type type, std::uint64_t magnitude, bool negative, const Where& where) {
-  const int mantissa = type == ir::Type::F32 ? 24 : 53;
-  if (magnitude != 0 && static_cast<int>(std::bit_width(magnitude)) - std::countr_zero(magnitude) > mantissa) {
-    refuse((negative ? "-" : "") + std::to_string(magnitude), type, "is not exact in", where);
-  }
+  const auto text = [&] { return (negative ? "-" : "") + std::to_string(magnitude); };
+  if (magnitude != 0 && static_cast<int>(std::bit_width(magnitude)) - std::countr_zero(magnitude) > ir::precision(type))
+    refuse(text(), type, "is not exact in", where);
   const double value = static_cast<double>(magnitude);
-  return float_bits(type, negative ? -value : value);
+  const std::uint64_t bits = ir::float_bits(type, negative ? -value : value);
+  if (is_infinite(type, bits)) refuse(text(), type, "overflows", where);
+  return bits;
 }
 
 }  // namespace
@@ -46,10 +45,9 @@ std::uint64_t signed_literal(ir::Type type, std::int64_t value, const Where& whe
 
 // A fraction rounds to the type's precision, as it does in C++; only a finite value that would become infinite is refused.
 std::uint64_t float_literal(ir::Type type, double value, const Where& where) {
-  if (type == ir::Type::F32 && std::isfinite(value) && !std::isfinite(static_cast<float>(value))) {
-    refuse(std::to_string(value), type, "overflows", where);
-  }
-  return float_bits(type, value);
+  const std::uint64_t bits = ir::float_bits(type, value);
+  if (std::isfinite(value) && is_infinite(type, bits)) refuse(std::to_string(value), type, "overflows", where);
+  return bits;
 }
 
 }  // namespace kiln::dsl

@@ -1,9 +1,14 @@
 #include "kiln/ir/decimal.h"
 
+#include <fenv.h>
 #include <locale.h>
 #include <stdlib.h>
 
+#include <bit>
+#include <charconv>
 #include <new>
+
+#include "kiln/ir/floats.h"
 
 namespace kiln::ir {
 namespace {
@@ -19,5 +24,31 @@ locale_t c_locale() {
 
 float to_f32(const std::string& text) { return strtof_l(text.c_str(), nullptr, c_locale()); }
 double to_f64(const std::string& text) { return strtod_l(text.c_str(), nullptr, c_locale()); }
+
+// By way of the double next to the number, towards zero, whose last bit is set where it is not the number itself: so rounding that is
+// rounding the number. strtod rounds in the direction that is set.
+std::uint16_t to_half(Type type, const std::string& text) {
+  const int before = fegetround();
+  const auto read = [&](int direction) {
+    fesetround(direction);
+    return to_f64(text);
+  };
+  const double inner = read(FE_TOWARDZERO), low = read(FE_DOWNWARD), high = read(FE_UPWARD);
+  fesetround(before);
+  const auto bits = std::bit_cast<std::uint64_t>(inner);
+  return round_to_half(type, std::bit_cast<double>(low == high ? bits : bits | 1));
+}
+
+std::string shortest_decimal(Type type, std::uint64_t bits) {
+  char buffer[64];
+  const auto text = [&](std::to_chars_result r) { return std::string(buffer, r.ptr); };
+  const double value = float_value(type, bits);
+  if (type == Type::F32) return text(std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value)));
+  if (type == Type::F64 || value != value || value - value != 0) return text(std::to_chars(buffer, buffer + sizeof buffer, value));
+  for (int digits = 1;; ++digits) {
+    const std::string s = text(std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, digits));
+    if (to_half(type, s) == static_cast<std::uint16_t>(bits) || digits == 9) return s;  // five tell all apart
+  }
+}
 
 }  // namespace kiln::ir

@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kiln/ir/floats.h"
 #include "text_names.h"
 
 namespace kiln::ir {
@@ -167,6 +168,41 @@ Result arithmetic(Opcode code, const Bits* in) {
   }
 }
 
+// --- f16 and bf16 --------------------------------------------------------------------------------------------------------
+// Computed in double and rounded once. A sum, product, quotient or root of two of them, rounded to the 53 bits of a double and then to 11
+// or 8, is the exact result rounded once; where more could be lost on the way to a double, the double is made odd.
+
+// On the way from a longer number to a shorter: the last bit says that something was cut off, so that the next rounding sees it.
+double make_odd(double nearest, bool below, bool above) {  // the exact number is below or above the nearest double
+  if (!below && !above) return nearest;
+  const auto bits = std::bit_cast<std::uint64_t>(nearest);
+  if ((bits & 1) != 0) return nearest;
+  return std::bit_cast<double>(std::signbit(nearest) == below ? bits + 1 : bits - 1);
+}
+
+// a + b; both finite sums of halves' products and halves, so that nothing overflows.
+double odd_sum(double a, double b) {
+  const double sum = a + b, back = sum - a;
+  const double error = (a - (sum - back)) + (b - back);
+  return make_odd(sum, error < 0, error > 0);
+}
+
+Result arithmetic_half(Opcode code, Type t, const Bits* in) {
+  constexpr Bits sign = 0x8000;
+  const auto operand = [&](int i) { return half_value(t, static_cast<std::uint16_t>(in[i])); };
+  switch (code) {
+    case Opcode::Neg: return in[0] ^ sign;
+    case Opcode::Abs: return in[0] & ~sign;
+    case Opcode::CopySign: return (in[0] & ~sign) | (in[1] & sign);
+    case Opcode::Fma: return round_to_half(t, odd_sum(operand(0) * operand(1), operand(2)));
+    default: break;
+  }
+  const Bits wide[] = {std::bit_cast<Bits>(operand(0)), std::bit_cast<Bits>(operand(1))};
+  const Result r = arithmetic<double>(code, wide);
+  if (!r || info(code).form == Form::Compare) return r;
+  return round_to_half(t, std::bit_cast<double>(*r));
+}
+
 // --- conversions -----------------------------------------------------------------------------------------------------------
 
 template <class To, class From>
@@ -211,9 +247,19 @@ Result with_type(Type t, F&& f) {
 }
 
 Result cast(Type to, Type from, Bits bits) {
-  return with_type(from, [&](auto source) {
+  if (is_half(from)) {  // exact in double
+    const double v = half_value(from, static_cast<std::uint16_t>(bits));
+    return is_half(to) ? round_to_half(to, v) : cast(to, Type::F64, std::bit_cast<Bits>(v));
+  }
+  return with_type(from, [&](auto source) -> Result {
+    using From = decltype(source);
+    if (is_half(to)) {
+      const From v = value_of<From>(bits);
+      if constexpr (std::integral<From>)
+        return round_to_half(to, odd_double(std::conditional_t<std::is_signed_v<From>, std::int64_t, std::uint64_t>{v}));
+      else return round_to_half(to, static_cast<double>(v));
+    }
     return with_type(to, [&](auto target) -> Result {
-      using From = decltype(source);
       using To = decltype(target);
       return bits_of<To>(convert<To, From>(value_of<From>(bits)));
     });
@@ -229,7 +275,7 @@ constexpr Opcode operation(Combine how) {
 
 std::optional<std::uint64_t> evaluate(Opcode code, Type result_type, Type operand_type, std::span<const std::uint64_t> operands) {
   const OpInfo& row = info(code);
-  if (!has_arithmetic(operand_type) || (row.types & type_class(operand_type)) == 0) return std::nullopt;
+  if (operand_type == Type::Void || (row.types & type_class(operand_type)) == 0) return std::nullopt;
   switch (row.form) {
     case Form::Unary:
     case Form::Binary:
@@ -241,9 +287,9 @@ std::optional<std::uint64_t> evaluate(Opcode code, Type result_type, Type operan
   }
   if (row.effect != Effect::None || operands.size() != fixed_operands(row.form)) return std::nullopt;
   if (code == Opcode::Select) return operands[0] != 0 ? operands[1] : operands[2];
-  if (code == Opcode::Cast) return has_arithmetic(result_type) ? cast(result_type, operand_type, operands[0]) : std::nullopt;
+  if (code == Opcode::Cast) return result_type != Type::Void ? cast(result_type, operand_type, operands[0]) : std::nullopt;
   if (code == Opcode::BitCast) {
-    if (!has_arithmetic(result_type) || bit_width(result_type) != bit_width(operand_type)) return std::nullopt;
+    if (bit_width(result_type) != bit_width(operand_type)) return std::nullopt;
     return operands[0];
   }
   std::array<Bits, 3> in{};
@@ -258,6 +304,8 @@ std::optional<std::uint64_t> evaluate(Opcode code, Type result_type, Type operan
     case Type::U32: return arithmetic<std::uint32_t>(code, in.data());
     case Type::I64: return arithmetic<std::int64_t>(code, in.data());
     case Type::U64: return arithmetic<std::uint64_t>(code, in.data());
+    case Type::F16:
+    case Type::BF16: return arithmetic_half(code, operand_type, in.data());
     case Type::F32: return arithmetic<float>(code, in.data());
     case Type::F64: return arithmetic<double>(code, in.data());
     default: return std::nullopt;
@@ -266,13 +314,12 @@ std::optional<std::uint64_t> evaluate(Opcode code, Type result_type, Type operan
 
 std::uint64_t identity(Combine how, Type type) {
   const Bits all = value_mask(type);
-  const bool f32 = type == Type::F32;
   switch (how) {
-    case Combine::Add: return is_float(type) ? (f32 ? 0x80000000u : Bits{1} << 63) : 0;
-    case Combine::Mul: return is_float(type) ? (f32 ? 0x3f800000u : 0x3ff0000000000000u) : 1;
+    case Combine::Add: return is_float(type) ? (all >> 1) + 1 : 0;  // -0
+    case Combine::Mul: return is_float(type) ? float_bits(type, 1) : 1;
     case Combine::Min:
     case Combine::Max: {
-      if (is_float(type)) return f32 ? 0x7fc00000u : 0x7ff8000000000000u;
+      if (is_float(type)) return float_bits(type, std::numeric_limits<double>::quiet_NaN());
       const Bits top = is_signed(type) ? all >> 1 : all;
       return how == Combine::Min ? top : all & ~top;
     }

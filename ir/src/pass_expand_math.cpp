@@ -34,7 +34,13 @@ class Expansion {
       const RegionId scratch = b_.new_region();
       b_.set_region(scratch);
       b_.loc = op.loc;
-      replaced_[id] = math::expand(b_, op.code, op.operands[0], op.operands.size() > 1 ? op.operands[1] : kNone);
+      // f16 and bf16 by way of f32.
+      const auto operand = [&](std::size_t i) {
+        return is_half(b_.type(op.operands[i])) ? b_.cast(Type::F32, op.operands[i]) : op.operands[i];
+      };
+      const ValueId first = operand(0), second = op.operands.size() > 1 ? operand(1) : kNone;
+      const ValueId result = math::expand(b_, op.code, first, second);
+      replaced_[id] = is_half(op.type) ? b_.cast(op.type, result) : result;
       std::vector<OpId>& made = k_.regions[scratch].ops;
       out.insert(out.end(), made.begin(), made.end());
       made.clear();

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kiln/ir/eval.h"
+#include "kiln/ir/floats.h"
 
 namespace kiln::ir {
 
@@ -160,9 +161,7 @@ class Simplifier {
       default: return kNone;
     }
   }
-  bool is_one(ValueId v) const {
-    return (op_.type == Type::F32 && is_const(v, 0x3f800000)) || (op_.type == Type::F64 && is_const(v, 0x3ff0000000000000));
-  }
+  bool is_one(ValueId v) const { return is_const(v, float_bits(op_.type, 1)); }
 
   ValueId integer_binary() {
     const ValueId a = op_.operands[0], b = op_.operands[1];

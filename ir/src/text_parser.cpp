@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "kiln/ir/decimal.h"
+#include "kiln/ir/floats.h"
 #include "kiln/ir/text.h"
 #include "text_names.h"
 
@@ -160,7 +161,13 @@ std::uint64_t Parser::literal(Type t) {
     if (magnitude == "nan") return 0x7ff8000000000000u | (negative ? std::uint64_t{1} << 63 : 0u);
     if (read_float(s, v)) return std::bit_cast<std::uint64_t>(v);
   } else {
-    fail(at, "a constant of type " + std::string(name(t)) + " is written by its bits (0x...), found " + describe(at));
+    double v = 0;
+    if (magnitude == "nan") return half_format(t).nan | (negative ? 0x8000u : 0u);
+    if (magnitude == "inf") return half_format(t).infinity | (negative ? 0x8000u : 0u);
+    if (read_float(s, v)) {
+      const std::uint16_t rounded = to_half(t, std::string(s));
+      if ((rounded & 0x7fff) < half_format(t).infinity) return rounded;
+    }
   }
   fail(at, "expected a number that " + std::string(name(t)) + " can hold, found " + describe(at));
 }

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <set>
 
+#include "kiln/ir/decimal.h"
 #include "kiln/ir/text.h"
 #include "text_names.h"
 
@@ -44,18 +45,7 @@ std::string literal(Type type, std::uint64_t bits) {
 }
 
 // The shortest decimal of a float constant, as a comment.
-std::string comment(Type type, std::uint64_t bits) {
-  char buffer[64];
-  std::to_chars_result r{};
-  if (type == Type::F32) {
-    r = std::to_chars(buffer, buffer + sizeof buffer, std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-  } else if (type == Type::F64) {
-    r = std::to_chars(buffer, buffer + sizeof buffer, std::bit_cast<double>(bits));
-  } else {
-    return "";
-  }
-  return "  # " + std::string(buffer, r.ptr);
-}
+std::string comment(Type type, std::uint64_t bits) { return is_float(type) ? "  # " + shortest_decimal(type, bits) : ""; }
 
 class Printer {
  public:

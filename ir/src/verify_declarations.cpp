@@ -101,11 +101,7 @@ class Declarations {
 
   void slots() {
     for (const Slot& s : k_.slots) {
-      if (s.type == Type::Void) {
-        out_.at_kernel("slot " + quoted(s.name) + " has no type");
-      } else if (!has_arithmetic(s.type)) {
-        out_.at_kernel("slot " + quoted(s.name) + ": " + std::string(name(s.type)) + " has no arithmetic yet, so no local can hold it");
-      }
+      if (s.type == Type::Void) out_.at_kernel("slot " + quoted(s.name) + " has no type");
     }
   }
 

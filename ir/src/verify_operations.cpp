@@ -166,7 +166,7 @@ class Operations {
                    "), which is not defined before it in this block or one around it"),
                false;
       // A definition that is itself refused; one finding is enough.
-      if (!has_arithmetic(definition.type)) return false;
+      if (definition.type == Type::Void) return false;
     }
     return true;
   }
@@ -177,16 +177,7 @@ class Operations {
       return say(" has no result, but the type " + text(op.type)), false;
     }
     if (op.type == Type::Void) return say(" needs a result type"), false;
-    if (has_arithmetic(op.type)) return true;
-    if (op.code == Opcode::Load) {
-      say(" from " + quoted(k_.mems[op.index].name) + ": " + text(op.type) + " has no arithmetic yet, so it cannot be loaded; " +
-          kUsableTypes);
-    } else if (op.code == Opcode::Cast || op.code == Opcode::BitCast) {
-      say(" to " + text(op.type) + ": " + text(op.type) + " has no arithmetic yet, so nothing can be converted to it; " + kUsableTypes);
-    } else {
-      say(": " + text(op.type) + " has no arithmetic yet; " + kUsableTypes);
-    }
-    return false;
+    return true;
   }
 
   void result_is(const Op& op, Type wanted) {
@@ -259,8 +250,6 @@ class Operations {
     for (std::size_t d = 0; d < m.rank; ++d) {
       if (!is_integer(type(op, d))) say(which + ": coordinate " + std::to_string(d) + " is " + text(type(op, d)) + ", not an integer");
     }
-    if (!has_arithmetic(m.element))
-      return say(which + ": " + text(m.element) + " has no arithmetic yet, so it cannot be accessed; " + kUsableTypes);
     for (std::size_t i = m.rank; i < op.operands.size(); ++i) {
       if (type(op, i) != m.element) say(which + ": the value is " + text(type(op, i)) + ", the elements are " + text(m.element));
     }
@@ -282,6 +271,7 @@ class Operations {
     const auto how = static_cast<Combine>(op.attr);
     const bool bitwise = how == Combine::And || how == Combine::Or || how == Combine::Xor;
     const std::uint8_t classes = kIntegerClass | (bitwise ? kBoolClass : kFloatClass);
+    if (how == Combine::Mul && is_half(type(op, 0))) return say(".mul is not there for " + text(type(op, 0)) + "; cast to f32 and back");
     if ((classes & type_class(type(op, 0))) == 0) say("." + std::string(name(how)) + " is not defined for " + text(type(op, 0)));
   }
 
@@ -358,8 +348,6 @@ class Operations {
     const Type operand_type = type(op, op.code == Opcode::Select ? 1 : 0);
     return evaluate(op.code, op.type, operand_type, std::span(zeros).first(op.operands.size())).has_value();
   }
-
-  static constexpr const char* kUsableTypes = "bool, the integers, f32 and f64 have";
 
   const Kernel& k_;
   Stage stage_;

@@ -1,10 +1,10 @@
 #include "src/fault_slots.h"
 
 #include <atomic>
-#include <bit>
-#include <charconv>
 #include <iterator>
 #include <string>
+
+#include "kiln/ir/decimal.h"
 
 namespace kiln::rt {
 namespace {
@@ -13,23 +13,11 @@ std::string text(const std::uint32_t (&d)[3]) {
   return "(" + std::to_string(d[0]) + ", " + std::to_string(d[1]) + ", " + std::to_string(d[2]) + ")";
 }
 
-std::string hex(std::uint64_t bits, unsigned digits) {
-  std::string s;
-  for (unsigned d = digits; d-- > 0;) s += "0123456789abcdef"[bits >> 4 * d & 15];
-  return s;
-}
-
 // A value in the text of a check.
 std::string value_text(ir::Type type, std::uint64_t bits) {
   if (ir::is_bool(type)) return bits != 0 ? "true" : "false";
   if (ir::is_signed(type)) return std::to_string(ir::sign_extend(type, bits));
-  if (ir::is_integer(type)) return std::to_string(bits);
-  char text[64];
-  std::to_chars_result end{text, {}};
-  if (type == ir::Type::F32) end = std::to_chars(text, text + sizeof text, std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-  else if (type == ir::Type::F64) end = std::to_chars(text, text + sizeof text, std::bit_cast<double>(bits));
-  else return "0x" + hex(bits, ir::bit_width(type) / 4);
-  return {text, end.ptr};
+  return ir::is_integer(type) ? std::to_string(bits) : ir::shortest_decimal(type, bits);
 }
 
 Error check_failed(const ir::FaultRecord& record, const Program& program, const ir::FaultSite& site) {

@@ -1,10 +1,10 @@
 #include "src/requirements.h"
 
-#include <bit>
 #include <charconv>
 #include <map>
 
 #include "kiln/ir/eval.h"
+#include "kiln/ir/floats.h"
 #include "src/launch_validation.h"
 
 namespace kiln::rt {
@@ -15,9 +15,7 @@ std::string text(ir::Type type, std::uint64_t bits) {
   if (ir::is_signed(type)) return std::to_string(ir::sign_extend(type, bits));
   if (!ir::is_float(type)) return std::to_string(bits);
   char buffer[40];
-  const double v =
-      type == ir::Type::F32 ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))) : std::bit_cast<double>(bits);
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::general, 9).ptr};
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, ir::float_value(type, bits), std::chars_format::general, 9).ptr};
 }
 
 const char* relation_sign(ir::Opcode code) {

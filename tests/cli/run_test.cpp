@@ -41,6 +41,48 @@ TEST_CASE("values print as numbers, what JSON cannot hold as strings, and all as
   CHECK(bits["outputs"][0]["values"][2] == "0xff800000");
 }
 
+TEST_CASE("f16 and bf16 are written and printed as the shortest decimals that are read as them") {
+  TempFolder folder;
+  const std::string kernel = folder.write("halves.kir", R"(kir 1
+kernel "halves" {
+  buffer x : f16[*] in
+  buffer y : bf16[*] inout
+  scalar a : f16
+  body {
+    %i = global_id.x : u32
+    %n = extent y.0 : u32
+    %c = lt %i, %n : bool
+    if %c {
+      %v = load x[%i]
+      %a = param a : f16
+      %p = mul %v, %a : f16
+      %q = cast %p : bf16
+      store y[%i], %q
+    }
+  }
+}
+)");
+  const std::vector<std::string> args{"run",
+                                      kernel,
+                                      "halves",
+                                      "--grid",
+                                      "1",
+                                      "--block",
+                                      "32",
+                                      "--arg",
+                                      "in:f16:[0.1,1,5e-8,inf,-0.0,nan]",
+                                      "--arg",
+                                      "inout:bf16:[0.1,0,0,0,0,0]",
+                                      "--arg",
+                                      "f16:1"};
+  const auto values = json_of(kiln_program(args))["outputs"][0]["values"];
+  CHECK(values == json::parse(R"([0.1, 1.0, 5.96e-08, "inf", -0.0, "nan"])"));
+  std::vector<std::string> as_bits = args;
+  as_bits.push_back("--bits");
+  CHECK(json_of(kiln_program(as_bits))["outputs"][0]["values"] ==
+        json::parse(R"(["0x3dcd", "0x3f80", "0x3380", "0x7f80", "0x8000", "0x7fc0"])"));
+}
+
 TEST_CASE("contents come from lists, files and iota, with one or more extents") {
   TempFolder folder;
   const std::string two("\x00\x00\x80\x3f\x00\x00\x00\x40", 8);  // 1.0f, 2.0f
@@ -86,6 +128,7 @@ TEST_CASE("a wrong argument is refused with the argument in the text") {
       {{"in:f32:[1e99]", "inout:f32:[1]", "f32:1"}, {"1e99", "range"}},
       {{"in:f33:[1]", "inout:f32:[1]", "f32:1"}, {"'f33'", "no type"}},
       {{"in:f16:[1]", "inout:f32:[1]", "f32:1"}, {"f16"}},
+      {{"in:f16:[65520]", "inout:f32:[1]", "f32:1"}, {"65520", "f16", "range"}},
       {{"in:f32", "inout:f32:[1]", "f32:1"}, {"'in:f32'", "missing"}},
       {{"in", "inout:f32:[1]", "f32:1"}, {"'in'", "missing"}},
       {{"", "inout:f32:[1]", "f32:1"}, {"argument ''"}},

@@ -2,6 +2,7 @@
 #include "codegen/host_harness.h"
 #include "kiln/ir/builder.h"
 #include "kiln/ir/eval.h"
+#include "kiln/ir/floats.h"
 
 using namespace kiln;
 using namespace kiln::host_test;
@@ -10,7 +11,8 @@ using ir::Type;
 
 namespace {
 
-constexpr Type kTypes[] = {Type::I8, Type::U8, Type::I16, Type::U16, Type::I32, Type::U32, Type::I64, Type::U64, Type::F32, Type::F64};
+constexpr Type kTypes[] = {Type::I8,  Type::U8,  Type::I16, Type::U16,  Type::I32, Type::U32,
+                           Type::I64, Type::U64, Type::F16, Type::BF16, Type::F32, Type::F64};
 
 std::vector<std::uint64_t> interesting(Type t) {
   std::vector<std::uint64_t> v;
@@ -77,6 +79,17 @@ std::vector<std::uint64_t> interesting(Type t) {
       v.push_back(std::bit_cast<std::uint64_t>(f));
     }
     for (const std::uint64_t b : {0x7ff0000000000000u, 0xfff0000000000000u, 0x7ff8000000000000u, 0x7ff0000000000001u}) v.push_back(b);
+    // Ties of f16 and bf16, and what is next to them.
+    for (const double f : {1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11 - 0x1p-40, 1 + 0x1p-8 + 0x1p-50, 65520.0, 65519.99999999,
+                           0x1p-25, 0x1.8p-25, 0x1.0000000001p-25, 0x1p-134, 0x1.0000000001p-134, 0x1.ffp127, 0x1.feffffffffp127})
+      v.push_back(std::bit_cast<std::uint64_t>(f));
+  } else if (ir::is_half(t)) {
+    const std::uint64_t infinity = ir::half_format(t).infinity, fraction = std::uint64_t{1} << ir::half_format(t).fraction_bits;
+    for (const std::uint64_t b : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3}, fraction - 1, fraction, fraction + 1, infinity - 1,
+                                  infinity, infinity + 1, infinity + fraction / 2})
+      v.push_back(b), v.push_back(b | 0x8000);
+    for (const double f : {1.0, 1.5, 2.5, -2.5, 3.7, -0.3, 127.9, -128.5, 255.5, 510.0, 2047.0, 65504.0, -40000.0})
+      v.push_back(ir::round_to_half(t, f));
   } else {
     for (const std::uint64_t b : {0ull,
                                   1ull,
@@ -120,12 +133,7 @@ std::vector<std::uint64_t> interesting(Type t) {
   return v;
 }
 
-bool same(Type t, std::uint64_t x, std::uint64_t y) {
-  const auto nan = [&](std::uint64_t b) {
-    return t == Type::F32 ? (b & 0x7fffffffu) > 0x7f800000u : t == Type::F64 && (b & 0x7fffffffffffffffull) > 0x7ff0000000000000ull;
-  };
-  return x == y || (nan(x) && nan(y));
-}
+bool same(Type t, std::uint64_t x, std::uint64_t y) { return x == y || (ir::is_nan(t, x) && ir::is_nan(t, y)); }
 
 struct Row {
   Opcode code;
@@ -209,6 +217,7 @@ ir::Kernel make(Type t, const std::vector<Row>& rows, Way way, std::uint64_t sec
       case ir::Form::Convert: v = rows[r].code == Opcode::Cast ? b.cast(rows[r].result, x) : b.bit_cast(rows[r].result, x); break;
       default: v = b.binary(rows[r].code, x, y);
     }
+    if (ir::is_half(rows[r].result)) v = b.bit_cast(Type::U16, v);
     if (rows[r].result == Type::F32) v = b.bit_cast(Type::U32, v);
     if (rows[r].result == Type::F64) v = b.bit_cast(Type::U64, v);
     if (rows[r].result == Type::I8) v = b.cast(Type::U8, v);
@@ -303,7 +312,7 @@ TEST_CASE("every operation on the CPU gives the defined bits on scalars, at ever
 
 TEST_CASE("every operation on the CPU gives the defined bits where one operand is known to be no NaN, at every level") {
   for (const std::string& level : levels()) {
-    for (const Type t : {Type::F32, Type::F64}) {
+    for (const Type t : {Type::F16, Type::F32, Type::F64}) {
       hold(level, t, Way::NumberFirst);
       hold(level, t, Way::NumberSecond);
     }

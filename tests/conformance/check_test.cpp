@@ -94,6 +94,8 @@ TEST_CASE("the text shows each value as its type writes it") {
   check_value_text<u8>(200, "200");
   check_value_text<i16>(-300, "-300");
   check_value_text<u64>(~u64{0}, "18446744073709551615");
+  check_value_text<f16>(f16(0.1), "0.1");
+  check_value_text<bf16>(bf16(-3), "-3");
   check_value_text<f32>(0.1f, "0.1");
   check_value_text<f64>(-2.5, "-2.5");
   check_value_text<bool>(true, "true");

@@ -21,6 +21,11 @@ std::vector<T> edges() {
     add(infinite, -infinite, Limits::quiet_NaN(), tiny, -tiny, Limits::max(), Limits::lowest());
     const T below_half = std::nextafter(T{0.5}, T{0});
     add(below_half, -below_half);
+  } else if constexpr (IsHalf<T>) {
+    const f32 infinite = std::numeric_limits<f32>::infinity();
+    add(0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.3, -0.3, 3, -3, 7, -7, 5.25, 1000, -60000, 1e-5, infinite, -infinite,
+        std::numeric_limits<f32>::quiet_NaN());
+    for (const u16 bits : {0x0001, 0x8001, 0x7bff, 0x37ff, 0xb7ff, 0x3eff}) e.push_back(T::from_bits(bits));
   } else {
     add(0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 31, 32, 33, 50, 63, 64, 100, 255, -1, -3, -7, -30);
     add(Limits::max(), Limits::min(), Limits::max() - 1, Limits::min() + 1, Limits::max() - 10);
@@ -70,6 +75,20 @@ void each(Each f) {
   f(KILN_RECORDED(cast<T>(is_finite(x))), [](T x, T, T) { return T(std::isfinite(x)); });
   f(KILN_RECORDED(mod_floor(x, y)), floor_modulo<T>);
   f(KILN_RECORDED(clamp(x, -2, 3)), [](T x, T, T) { return x != x ? T{-2} : x < -2 ? T{-2} : x > 3 ? T{3} : x; });
+}
+
+// From f32 and f64, where what is asked is exact or far from a tie.
+template <IsHalf T, class Each>
+void each(Each f) {
+  f(KILN_RECORDED(recip(x)), [](T x, T, T) { return static_cast<T>(1 / static_cast<f64>(x)); });
+  f(KILN_RECORDED(degrees(x)), [](T x, T, T) { return static_cast<T>(x * 57.29577951308232f); });
+  f(KILN_RECORDED(radians(x)), [](T x, T, T) { return static_cast<T>(x * 0.017453292519943295f); });
+  f(KILN_RECORDED(round_away(x)), [](T x, T, T) { return static_cast<T>(std::round(static_cast<f32>(x))); });
+  f(KILN_RECORDED(cast<T>(is_nan(x))), [](T x, T, T) { return T(x != x); });
+  f(KILN_RECORDED(cast<T>(is_inf(x))), [](T x, T, T) { return T(std::isinf(static_cast<f32>(x))); });
+  f(KILN_RECORDED(cast<T>(is_finite(x))), [](T x, T, T) { return T(std::isfinite(static_cast<f32>(x))); });
+  f(KILN_RECORDED(mod_floor(x, y)), [](T x, T y, T) { return static_cast<T>(floor_modulo<f32>(x, y, 0)); });
+  f(KILN_RECORDED(clamp(x, -2, 3)), [](T x, T, T) { return x != x || x < -2 ? T(-2) : x > 3 ? T(3) : x; });
 }
 
 template <std::integral T, class Each>
@@ -130,13 +149,15 @@ void hold(const char* name) {
     }
   });
   const std::vector<Arg> args{buffer(in.x), buffer(in.y), buffer(in.z),
-                              buffer(std::vector<T>(expected.size(), 77), {expected.size() / n, n})};
+                              buffer(std::vector<T>(expected.size(), T(77)), {expected.size() / n, n})};
   check_run<T>(*k, {{static_cast<u32>(n + 95) / 96}, {96}}, args, 3, expected, {.unchecked = false, .ptx = Ptx::Sm75});
 }
 
 }  // namespace
 
 TEST_CASE("recip, degrees, radians, round_away, mod_floor, clamp and the tests of floats") {
+  hold<f16>("composed_f16");
+  hold<bf16>("composed_bf16");
   hold<f32>("composed_f32");
   hold<f64>("composed_f64");
 }

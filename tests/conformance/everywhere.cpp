@@ -6,6 +6,7 @@
 #include "conformance/everywhere_ptx.h"
 #include "cpu/cpu_device.h"
 #include "kiln/ir/diagnostic.h"
+#include "kiln/ir/floats.h"
 #include "kiln/ir/text.h"
 #include "src/local_server.h"
 #include "support/clients.h"
@@ -161,17 +162,9 @@ std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& 
 
 bool same_bits(ir::Type type, const std::uint8_t* a, const std::uint8_t* b) {
   if (std::memcmp(a, b, ir::byte_size(type)) == 0) return true;
-  if (type == ir::Type::F32) {
-    float x = 0, y = 0;
-    std::memcpy(&x, a, sizeof x), std::memcpy(&y, b, sizeof y);
-    return x != x && y != y;
-  }
-  if (type == ir::Type::F64) {
-    double x = 0, y = 0;
-    std::memcpy(&x, a, sizeof x), std::memcpy(&y, b, sizeof y);
-    return x != x && y != y;
-  }
-  return false;
+  std::uint64_t x = 0, y = 0;
+  std::memcpy(&x, a, ir::byte_size(type)), std::memcpy(&y, b, ir::byte_size(type));
+  return ir::is_nan(type, x) && ir::is_nan(type, y);
 }
 
 std::string shown(ir::Type type, const std::uint8_t* value) {
@@ -179,14 +172,7 @@ std::string shown(ir::Type type, const std::uint8_t* value) {
   std::memcpy(&bits, value, ir::byte_size(type));
   char text[80];
   if (ir::is_float(type)) {
-    double v = 0;
-    if (type == ir::Type::F32) {
-      float f = 0;
-      std::memcpy(&f, value, sizeof f);
-      v = f;
-    } else {
-      std::memcpy(&v, value, sizeof v);
-    }
+    const double v = ir::float_value(type, bits);
     std::snprintf(text, sizeof text, "%.17g (0x%" PRIx64 ")", v, bits);
   } else if (ir::is_signed(type)) {
     std::snprintf(text, sizeof text, "%" PRId64, ir::sign_extend(type, bits));

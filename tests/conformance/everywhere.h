@@ -62,8 +62,8 @@ Arg view(const std::vector<T>& values, std::uint64_t first, std::vector<std::uin
   return a;
 }
 template <class T>
-Arg filled(std::uint64_t count, T value) {
-  return buffer(std::vector<T>(count, value));
+Arg filled(std::uint64_t count, auto value) {
+  return buffer(std::vector<T>(count, static_cast<T>(value)));
 }
 template <class T>
 Arg scalar(T value) {

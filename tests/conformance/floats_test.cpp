@@ -139,6 +139,11 @@ constexpr Conversion<f32, i32> kToI32[] = {{kNan, 0},
                                            {-0.0f, 0}};
 constexpr Conversion<f32, i8> kToI8[] = {{300.0f, 127}, {-200.0f, -128}, {kNan, 0},       {kInf, 127},
                                          {-kInf, -128}, {127.9f, 127},   {-128.9f, -128}, {-1.9f, -1}};
+template <class T>
+constexpr Conversion<T, i8> kHalfToI8[] = {{T(kInf), 127}, {T(-kInf), -128}, {T(510), 127},  {T(-510), -128},
+                                           {T(kNan), 0},   {T(127.5), 127},  {T(-1.75), -1}, {T(1e-7), 0}};
+template <class T>
+constexpr Conversion<T, u64> kHalfToU64[] = {{T(kInf), ~u64{0}}, {T(-kInf), 0}, {T(kNan), 0}, {T(65504), 65504}, {T(-0.5), 0}};
 constexpr Conversion<f32, u8> kToU8[] = {{-5.0f, 0}, {300.0f, 255}, {255.9f, 255}, {-0.9f, 0},
                                          {kNan, 0},  {kInf, 255},   {-kInf, 0},    {2.9f, 2}};
 constexpr Conversion<f32, i16> kToI16[] = {{70000.0f, 32767}, {-70000.0f, -32768}, {kNan, 0},
@@ -257,11 +262,15 @@ struct Negate {
 }  // namespace
 
 TEST_CASE("min and max take the number over NaN whichever operand it is, and order the zeros; min_nan and max_nan propagate") {
+  check_min_max<f16>();
+  check_min_max<bf16>();
   check_min_max<f32>();
   check_min_max<f64>();
 }
 
 TEST_CASE("every ordered comparison with NaN is false and only != is true") {
+  check_order<f16>();
+  check_order<bf16>();
   check_order<f32>();
   check_order<f64>();
 }
@@ -300,6 +309,9 @@ TEST_CASE("a block's min and max of values with NaN among them follow min and ma
 }
 
 TEST_CASE("floats become integers by truncation, saturate out of range, and NaN gives 0") {
+  check_conversion<f16, i8, kHalfToI8<f16>>();
+  check_conversion<bf16, i8, kHalfToI8<bf16>>();
+  check_conversion<f16, u64, kHalfToU64<f16>>();
   check_conversion<f32, i8, kToI8>();
   check_conversion<f32, u8, kToU8>();
   check_conversion<f32, i16, kToI16>();
@@ -312,7 +324,147 @@ TEST_CASE("floats become integers by truncation, saturate out of range, and NaN 
   check_conversion<f64, u64, kToU64Wide>();
 }
 
-TEST_CASE("integers become floats rounded once, to nearest even, and so do f64 to f32") {
+namespace {
+
+constexpr f32 of_bits(u32 bits) { return std::bit_cast<f32>(bits); }
+constexpr bf16 brain(u16 bits) { return bf16::from_bits(bits); }
+constexpr f16 half(u16 bits) { return f16::from_bits(bits); }
+
+constexpr Conversion<f32, bf16> kF32ToBf16[] = {{of_bits(0x3e89ccd5), brain(0x3e8a)}, {of_bits(0x3f808000), brain(0x3f80)},
+                                                {of_bits(0x3f818000), brain(0x3f82)}, {of_bits(0x3f807fff), brain(0x3f80)},
+                                                {of_bits(0x3f808001), brain(0x3f81)}, {of_bits(0x7f7fffff), brain(0x7f80)},
+                                                {of_bits(0x7f800001), brain(0x7fc0)}, {of_bits(0x00000001), brain(0x0000)},
+                                                {of_bits(0x80010000), brain(0x8001)}, {of_bits(0x00018000), brain(0x0002)}};
+constexpr Conversion<f32, f16> kF32ToF16[] = {
+    {65519.996f, half(0x7bff)}, {65520.0f, half(0x7c00)}, {-1e10f, half(0xfc00)}, {0x1p-25f, half(0)},        {0x1.000002p-25f, half(1)},
+    {0x1.8p-24f, half(2)},      {-0.0f, half(0x8000)},    {kNan, half(0x7e00)},   {0x1.002p0f, half(0x3c00)}, {0x1.006p0f, half(0x3c02)}};
+// Rounded to f32 first, each would be a tie and round the other way.
+constexpr Conversion<f64, f16> kF64ToF16[] = {{1 + 0x1p-11 + 0x1p-40, half(0x3c01)},
+                                              {1 + 0x1p-11 - 0x1p-40, half(0x3c00)},
+                                              {-1 - 3 * 0x1p-11 + 0x1p-45, half(0xbc01)},
+                                              {0x1p-25 + 0x1p-70, half(1)},
+                                              {65520 - 0x1p-30, half(0x7bff)},
+                                              {1e300, half(0x7c00)},
+                                              {kN, half(0x7e00)},
+                                              {1 + 0x1p-11, half(0x3c00)}};
+constexpr Conversion<f64, bf16> kF64ToBf16[] = {{1 + 0x1p-8 + 0x1p-50, brain(0x3f81)},
+                                                {0x1p-134 + 0x1p-180, brain(1)},
+                                                {0x1p-134, brain(0)},
+                                                {0x1.feffffffffffp127, brain(0x7f7f)},
+                                                {0x1.ffp127, brain(0x7f80)}};
+constexpr Conversion<i32, f16> kI32ToF16[] = {
+    {2049, half(0x6800)},   {2051, half(0x6802)},   {65519, half(0x7bff)},           {65520, half(0x7c00)},
+    {-65519, half(0xfbff)}, {-65520, half(0xfc00)}, {-2147483647 - 1, half(0xfc00)}, {0, half(0)}};
+constexpr Conversion<u64, f16> kU64ToF16[] = {{65519, half(0x7bff)}, {~u64{0}, half(0x7c00)}, {u64{1} << 40, half(0x7c00)}};
+// Rounded to f32 or f64 first, each but the last would be a tie.
+constexpr Conversion<i32, bf16> kI32ToBf16[] = {
+    {0x40400001, brain(0x4e81)}, {-0x40400001, brain(0xce81)}, {0x403fffff, brain(0x4e80)}, {257, brain(0x4380)}};
+constexpr Conversion<i64, bf16> kI64ToBf16[] = {{0x4040000000000001, brain(0x5e81)},
+                                                {-0x4040000000000001, brain(0xde81)},
+                                                {0x403fffffffffffff, brain(0x5e80)},
+                                                {std::numeric_limits<i64>::min(), brain(0xdf00)},
+                                                {-1, brain(0xbf80)},
+                                                {0, brain(0)}};
+constexpr Conversion<u64, bf16> kU64ToBf16[] = {
+    {0x8080000000000001, brain(0x5f01)}, {0x8080000000000000, brain(0x5f00)}, {~u64{0}, brain(0x5f80)}};
+constexpr Conversion<f16, bf16> kF16ToBf16[] = {
+    {half(0x3c04), brain(0x3f80)}, {half(0x3c0c), brain(0x3f82)}, {half(0x0001), brain(0x3380)}, {half(0x7c00), brain(0x7f80)}};
+constexpr Conversion<bf16, f16> kBf16ToF16[] = {
+    {brain(0x4780), half(0x7c00)}, {brain(0x3380), half(0x0001)}, {brain(0x3300), half(0)}, {brain(0x0001), half(0)}};
+constexpr Conversion<bool, f16> kBoolToF16[] = {{true, half(0x3c00)}, {false, half(0)}};
+
+// All bits; the exact results were rounded by arithmetic on fractions.
+struct HalfRow {
+  u16 x, y, z, fused, product, sum, quotient;
+};
+constexpr HalfRow kF16Rows[] = {
+    {0x3c01, 0x3e00, 0x0001, 0x3e02, 0x3e02, 0x4100, 0x3957}, {0x3c01, 0x3e00, 0x8001, 0x3e01, 0x3e02, 0x4100, 0x3957},
+    {0x3c01, 0x3e00, 0x0000, 0x3e02, 0x3e02, 0x4100, 0x3957}, {0x0003, 0x3800, 0x0001, 0x0002, 0x0002, 0x3800, 0x0006},
+    {0x0001, 0x3800, 0x8000, 0x0000, 0x0000, 0x3800, 0x0002}, {0x7bff, 0x4000, 0xfbff, 0x7bff, 0x7c00, 0x7bff, 0x77ff},
+    {0x0400, 0x3bff, 0x0001, 0x0400, 0x0400, 0x3bff, 0x0401}, {0x7bff, 0x7bff, 0x0001, 0x7c00, 0x7c00, 0x7c00, 0x3c00},
+    {0x0001, 0x7bff, 0x3c00, 0x3c04, 0x1bff, 0x7bff, 0x0000}, {0x3555, 0x3aab, 0xb400, 0x271c, 0x3472, 0x3cab, 0x3666},
+};
+constexpr HalfRow kBf16Rows[] = {
+    {0x3f81, 0x3fc0, 0x0001, 0x3fc2, 0x3fc2, 0x4020, 0x3f2c}, {0x3f81, 0x3fc0, 0x8001, 0x3fc1, 0x3fc2, 0x4020, 0x3f2c},
+    {0x3f81, 0x3fc0, 0x0000, 0x3fc2, 0x3fc2, 0x4020, 0x3f2c}, {0x0003, 0x3f00, 0x0001, 0x0002, 0x0002, 0x3f00, 0x0006},
+    {0x0001, 0x3f00, 0x8000, 0x0000, 0x0000, 0x3f00, 0x0002}, {0x7f7f, 0x4000, 0xff7f, 0x7f7f, 0x7f80, 0x7f7f, 0x7eff},
+    {0x0080, 0x3f7f, 0x0001, 0x0080, 0x0080, 0x3f7f, 0x0081}, {0x7f7f, 0x7f7f, 0x0001, 0x7f80, 0x7f80, 0x7f80, 0x3f80},
+    {0x0001, 0x7f7f, 0x3f80, 0x3f84, 0x3cff, 0x7f7f, 0x0000}, {0x0081, 0x407f, 0x3300, 0x3300, 0x0180, 0x407f, 0x0020},
+    {0x0001, 0x4040, 0x0001, 0x0004, 0x0003, 0x4040, 0x0000},
+};
+
+template <class T>
+void check_half_rows(const auto& rows) {
+  CAPTURE(ir::name(ir_type<T>));
+  std::vector<T> x, y, z, wanted;
+  for (const HalfRow& r : rows) {
+    x.push_back(T::from_bits(r.x)), y.push_back(T::from_bits(r.y)), z.push_back(T::from_bits(r.z));
+    for (const u16 bits : {r.fused, r.product, r.sum, r.quotient}) wanted.push_back(T::from_bits(bits));
+  }
+  const auto loaded = kernel("half_rows", [](In<T> a, In<T> b, In<T> c, Out<T> out) {
+    auto i = global_id().x;
+    If (i < a.size()) {
+      out[4 * i] = fma(a[i], b[i], c[i]);
+      out[4 * i + 1] = a[i] * b[i];
+      out[4 * i + 2] = a[i] + b[i];
+      out[4 * i + 3] = a[i] / b[i];
+    }
+  });
+  check_run(*loaded, {{1}, {kBlock}}, {buffer(x), buffer(y), buffer(z), filled<T>(wanted.size(), 99)}, 3, wanted);
+}
+
+}  // namespace
+
+TEST_CASE("operations on f16 and bf16 are the exact result rounded once, subnormals kept") {
+  check_half_rows<f16>(kF16Rows);
+  check_half_rows<bf16>(kBf16Rows);
+}
+
+TEST_CASE("what the CPU has no instruction for is made without functions of a library: halves on every level") {
+  const std::vector<f16> x{f16(1), f16(65504), f16(0x1p-24), f16(kNan)}, wanted{half(0x4000), half(0x7c00), half(0x0002), half(0x7e00)};
+  const auto twice = kernel("twice", [](In<f16> in, Out<f16> out) {
+    auto i = global_id().x;
+    If (i < in.size()) { out[i] = cast<f16>(cast<f32>(in[i]) * 2); }
+  });
+  check_run(*twice, {{1}, {kBlock}}, {buffer(x), filled<f16>(4, 99)}, 1, wanted);
+  const std::vector<bf16> bx{bf16(1), brain(0x7f7f), brain(0x0001), bf16(kNan)},
+      bwanted{brain(0x4000), brain(0x7f80), brain(0x0002), brain(0x7fc0)};
+  const auto twice_brain = kernel("twice_bf16", [](In<bf16> in, Out<bf16> out) {
+    auto i = global_id().x;
+    If (i < in.size()) { out[i] = cast<bf16>(cast<f32>(in[i]) * 2); }
+  });
+  check_run(*twice_brain, {{1}, {kBlock}}, {buffer(bx), filled<bf16>(4, 99)}, 1, bwanted);
+}
+
+TEST_CASE("every bf16 and every f16 is read as the f32 that it is") {
+  const auto widen = [](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> codes;
+    std::vector<f32> wanted;
+    for (u32 b = 0; b < 65536; ++b) codes.push_back(T::from_bits(static_cast<u16>(b))), wanted.push_back(codes.back());
+    const auto k = kernel("widen", [](In<T> in, Out<f32> out) {
+      auto i = global_id().x;
+      If (i < in.size()) { out[i] = cast<f32>(in[i]); }
+    });
+    check_run(*k, {{512}, {128}}, {buffer(codes), filled<f32>(codes.size(), 99)}, 1, wanted);
+  };
+  widen(bf16());
+  widen(f16());
+}
+
+TEST_CASE("integers become floats rounded once, to nearest even, and so do f64 to f32, f16 and bf16, and f32 to those") {
+  check_conversion<f32, bf16, kF32ToBf16>();
+  check_conversion<f32, f16, kF32ToF16>();
+  check_conversion<f64, f16, kF64ToF16>();
+  check_conversion<f64, bf16, kF64ToBf16>();
+  check_conversion<i32, f16, kI32ToF16>();
+  check_conversion<u64, f16, kU64ToF16>();
+  check_conversion<i32, bf16, kI32ToBf16>();
+  check_conversion<i64, bf16, kI64ToBf16>();
+  check_conversion<u64, bf16, kU64ToBf16>();
+  check_conversion<f16, bf16, kF16ToBf16>();
+  check_conversion<bf16, f16, kBf16ToF16>();
+  check_conversion<bool, f16, kBoolToF16>();
   check_conversion<i8, f32, kFromI8>();
   check_conversion<u16, f64, kFromU16>();
   check_conversion<i32, f32, kFromI32>();

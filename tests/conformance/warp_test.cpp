@@ -25,12 +25,12 @@ constexpr std::array<Fold, 7> kFolds{Fold::Sum, Fold::Product, Fold::Min, Fold::
 template <class T>
 constexpr bool has_fold(Fold f) {
   const bool bits = f == Fold::And || f == Fold::Or || f == Fold::Xor;
-  return bits ? std::integral<T> : !std::same_as<T, bool>;
+  return bits ? std::integral<T> : !std::same_as<T, bool> && !(f == Fold::Product && IsHalf<T>);
 }
 
 template <class T>
 T least(T a, T b) {
-  if constexpr (std::floating_point<T>) {
+  if constexpr (Floating<T>) {
     if (a != a) return b;
     if (b != b) return a;
     if (a == 0 && b == 0) return std::signbit(a) ? a : b;
@@ -39,7 +39,7 @@ T least(T a, T b) {
 }
 template <class T>
 T greatest(T a, T b) {
-  if constexpr (std::floating_point<T>) {
+  if constexpr (Floating<T>) {
     if (a != a) return b;
     if (b != b) return a;
     if (a == 0 && b == 0) return std::signbit(a) ? b : a;
@@ -49,10 +49,10 @@ T greatest(T a, T b) {
 
 template <class T>
 T fold(Fold f, T a, T b) {
-  if constexpr (std::floating_point<T>) {
+  if constexpr (Floating<T>) {
     switch (f) {
-      case Fold::Sum: return a + b;
-      case Fold::Product: return a * b;
+      case Fold::Sum: return static_cast<T>(a + b);
+      case Fold::Product: return static_cast<T>(a * b);
       case Fold::Min: return least(a, b);
       default: return greatest(a, b);
     }
@@ -77,10 +77,10 @@ T fold(Fold f, T a, T b) {
 template <class T>
 T nothing(Fold f) {
   switch (f) {
-    case Fold::Sum: return std::floating_point<T> ? static_cast<T>(-0.0) : T(0);
+    case Fold::Sum: return Floating<T> ? static_cast<T>(-0.0) : T(0);
     case Fold::Product: return T(1);
-    case Fold::Min: return std::floating_point<T> ? std::numeric_limits<T>::quiet_NaN() : std::numeric_limits<T>::max();
-    case Fold::Max: return std::floating_point<T> ? std::numeric_limits<T>::quiet_NaN() : std::numeric_limits<T>::lowest();
+    case Fold::Min: return Floating<T> ? static_cast<T>(std::numeric_limits<f32>::quiet_NaN()) : std::numeric_limits<T>::max();
+    case Fold::Max: return Floating<T> ? static_cast<T>(std::numeric_limits<f32>::quiet_NaN()) : std::numeric_limits<T>::lowest();
     case Fold::And: return std::same_as<T, bool> ? T(1) : static_cast<T>(~u64{0});
     default: return T(0);
   }
@@ -206,7 +206,7 @@ struct Place {
   static void folds(const Val<T>& v, const auto& put) {
     if constexpr (!std::same_as<T, bool>) {
       put(warp::sum(v)), put(warp::inclusive_sum(v)), put(warp::exclusive_sum(v));
-      put(warp::product(v)), put(warp::inclusive_product(v)), put(warp::exclusive_product(v));
+      if constexpr (!IsHalf<T>) put(warp::product(v)), put(warp::inclusive_product(v)), put(warp::exclusive_product(v));
       put(warp::min(v)), put(warp::inclusive_min(v)), put(warp::exclusive_min(v));
       put(warp::max(v)), put(warp::inclusive_max(v)), put(warp::exclusive_max(v));
     }
@@ -368,9 +368,10 @@ template <class T>
 T value_of(u32 i) {
   const u32 h = mixed(i);
   if constexpr (std::same_as<T, bool>) return h % 5 < 3;
-  else if constexpr (std::floating_point<T>) {
-    if (h % 11 == 0) return -T(0);
-    return static_cast<T>(static_cast<i32>(h >> 8 & 0xfff) - 2048) * static_cast<T>(std::ldexp(1.0, static_cast<int>(h % 17) - 8)) / 7;
+  else if constexpr (Floating<T>) {
+    if (h % 11 == 0) return static_cast<T>(-T(0));
+    return static_cast<T>(static_cast<T>(static_cast<i32>(h >> 8 & 0xfff) - 2048) *
+                          static_cast<T>(std::ldexp(1.0, static_cast<int>(h % 17) - 8)) / 7);
   } else {
     if (h % 13 == 0) return std::numeric_limits<T>::max();
     if (h % 13 == 1) return std::numeric_limits<T>::lowest();
@@ -455,6 +456,8 @@ TEST_CASE("warp operations take the active lanes in checked kernels too") { chec
 TEST_CASE("warp operations have their meaning for every type") {
   check_all<f32>({Flow::Full, Flow::IfElse, Flow::Break, Flow::Nested}, {{45}}, kUnchecked);
   check_all<f64>({Flow::Full, Flow::Return}, {{45}}, kUnchecked);
+  check_all<f16>({Flow::Full, Flow::Break}, {{45}}, kUnchecked);
+  check_all<bf16>({Flow::Full, Flow::IfElse}, {{45}}, kUnchecked);
   check_all<i32>({Flow::Full, Flow::IfElse}, {{45}}, kUnchecked);
   check_all<i64>({Flow::Full, Flow::Break}, {{45}}, kUnchecked);
   check_all<u64>({Flow::IfElse, Flow::Return}, {{8, 4}}, kUnchecked);

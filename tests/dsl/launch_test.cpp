@@ -165,6 +165,23 @@ TEST_CASE("a launch refuses a number that does not fit, and names the argument")
   CHECK(b.read().value() == std::vector<u32>{static_cast<u32>(-3)});
 }
 
+KILN_KERNEL(scale_f16, (InOut<f16> y, Val<f16> a, Val<bf16> b)) {
+  auto i = global_id().x;
+  If (i < y.size()) { y[i] = y[i] * a + cast<f16>(b); }
+}
+
+TEST_CASE("f16 and bf16 are elements and scalar arguments; host numbers become them, rounded once, or are refused") {
+  const Client client = test::each_client();
+  auto y = on<f16>(client, {f16(1), f16(0.5), f16(0x1p-24), f16(65504)});
+  CHECK(scale_f16(for_num_elems(4), y, 3, 0.25f).has_value());
+  CHECK(y.read().value() == std::vector<f16>{f16(3.25), f16(1.75), f16(0.25), f16::from_bits(0x7c00)});
+  CHECK(scale_f16(for_num_elems(4), y, f16(2), bf16(1)).has_value());
+  CHECK(y.read().value()[0] == 7.5f);
+  CHECK(scale_f16(for_num_elems(4), y, 2049, 1).error().data().message == "argument 2 ('a') is a number that does not fit Val<f16>");
+  CHECK(scale_f16(for_num_elems(4), y, 65520.0, 1).error().data().message == "argument 2 ('a') is a number that does not fit Val<f16>");
+  CHECK(scale_f16(for_num_elems(4), y, 1, 257).error().data().message == "argument 3 ('b') is a number that does not fit Val<bf16>");
+}
+
 TEST_CASE("a recording error is what every launch reports, and it stays on the outputs only") {
   const Client client = test::each_client();
   const auto x = on<f32>(client, {1, 2});

@@ -30,6 +30,11 @@ TEST_CASE("a host value that is not exact in its type is a recording error with 
   CHECK(refused([](In<f64> a, Out<f64> b) { b[0] = a[0] * 9007199254740993; }, __LINE__) == "the constant 9007199254740993 is not exact in f64");
   CHECK(refused([](In<f32> a, Out<f32> b) { b[0] = a[0] * -16777217; }, __LINE__) == "the constant -16777217 is not exact in f32");
   HAS(refused([](In<f32> a, Out<f32> b) { b[0] = a[0] * 1e39; }, __LINE__), "overflows f32");
+  CHECK(refused([](In<f16> a, Out<f16> b) { b[0] = a[0] + 2049; }, __LINE__) == "the constant 2049 is not exact in f16");
+  CHECK(refused([](In<bf16> a, Out<bf16> b) { b[0] = a[0] + -257; }, __LINE__) == "the constant -257 is not exact in bf16");
+  CHECK(refused([](In<f16> a, Out<f16> b) { b[0] = a[0] + 65536; }, __LINE__) == "the constant 65536 overflows f16");
+  HAS(refused([](In<f16> a, Out<f16> b) { b[0] = a[0] * 65520.0; }, __LINE__), "overflows f16");
+  HAS(refused([](In<bf16> a, Out<bf16> b) { b[0] = a[0] * 3.4e38; }, __LINE__), "overflows bf16");
   CHECK(refused([](Out<u32> b) { b[-1] = 0; }, __LINE__) == "the index -1 is negative and so out of range");
 }
 
@@ -57,6 +62,21 @@ TEST_CASE("integers that are exact in a float are literals of it, however large"
   HAS(s, "const 0x4b800000 : f32");
   HAS(s, "const 0x5e800000 : f32");
   HAS(s, "const 0xc0400000 : f32");
+}
+
+TEST_CASE("host numbers and host halves are constants of f16 and bf16, rounded once") {
+  const std::string s = text([](In<f16> a, Out<f16> b, In<bf16> c, Out<bf16> d, Val<f16> e) {
+    b[0] = a[0] * 0.1 + e;
+    b[1] = max(a[1], 2048) - f16(0.5);
+    b[2] = 1.00048828125 * a[2];  // a tie
+    d[0] = c[0] + 0.1f;
+    Var<bf16> v;
+    v += -3;
+    d[1] = v;
+  });
+  for (const char* constant : {"const 0x2e66 : f16  # 0.1", "const 0x6800 : f16  # 2048", "const 0x3800 : f16  # 0.5", "const 0x3c00 : f16  # 1",
+                               "const 0x3dcd : bf16  # 0.1", "const 0xc040 : bf16  # -3", "param "})
+    HAS(s, constant);
 }
 
 TEST_CASE("every binary operator records its operation") {

@@ -45,9 +45,10 @@ void Generator::warp_statement() {
       }
       case 3: result = b_.warp_vote(r_.pick(votes), r_.chance(80) ? divergent_bool() : value(Type::Bool, 1).id); break;
       default: {
-        const auto how = static_cast<Combine>(r_.below(7));
+        auto how = static_cast<Combine>(r_.below(7));
         const bool bits = how == Combine::And || how == Combine::Or || how == Combine::Xor;
         const Type t = bits ? (r_.chance(20) ? Type::Bool : any_integer()) : r_.chance(50) ? any_integer() : any_float();
+        if (how == Combine::Mul && ir::is_half(t)) how = Combine::Add;
         result = b_.warp_combine(r_.pick(kinds), how, r_.chance(85) ? varying(t).id : value(t, 1).id);
       }
     }

@@ -13,10 +13,10 @@ using ir::Type;
 // Lanes of 64 bits make twice the code on every level, and four times on the lowest: not in every kernel.
 void Generator::choose_types() {
   types_ = {Type::Bool, Type::U32};
-  if (r_.chance(35)) {
-    const std::vector<Type> narrow{Type::I8, Type::U8, Type::I16, Type::U16};
-    const Type first = r_.pick(narrow),
-               second = r_.pick(std::vector<Type>{Type::I8, Type::U8, Type::I16, Type::U16, Type::I32, Type::F32, Type::I64});
+  if (r_.chance(45)) {
+    const std::vector<Type> narrow{Type::I8, Type::U8, Type::I16, Type::U16, Type::F16, Type::BF16, Type::F16, Type::BF16};
+    const Type first = r_.pick(narrow), second = r_.pick(std::vector<Type>{Type::I8, Type::U8, Type::I16, Type::U16, Type::I32, Type::F32,
+                                                                           Type::I64, Type::U64, Type::F64, Type::F16, Type::BF16});
     types_.push_back(first);
     if (second != first) types_.push_back(second);
   } else if (r_.chance(45)) {
@@ -166,9 +166,9 @@ void Generator::declare_accumulators() {
   static const std::vector<Opcode> kinds{Opcode::AtomicAdd, Opcode::AtomicMin, Opcode::AtomicMax,
                                          Opcode::AtomicAnd, Opcode::AtomicOr,  Opcode::AtomicXor};
   Accumulator a{kNone, any_atomic_integer(), r_.pick(kinds), false};
-  if ((a.kind == Opcode::AtomicMin || a.kind == Opcode::AtomicMax) && r_.chance(40)) a.type = any_float();
+  if ((a.kind == Opcode::AtomicMin || a.kind == Opcode::AtomicMax) && r_.chance(40)) a.type = any_atomic_float();
   if (a.kind == Opcode::AtomicAdd && r_.chance(30)) {
-    a.type = any_float();
+    a.type = any_atomic_float();
     a.exact = true;  // small whole numbers only: float sums that no order changes
   }
   if (r_.chance(40) && shape_.barriers) {

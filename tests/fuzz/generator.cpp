@@ -35,7 +35,9 @@ void Generator::fold(ir::ValueId v) {
   ValueId bits = v;
   if (ir::is_float(t)) {  // the bits of a NaN are not specified
     const ValueId number = b_.binary(Opcode::Eq, v, v);
-    bits = b_.select(number, b_.bit_cast(word, v), b_.constant(word, wide ? 0x7ff8000000000000ull : 0x7fc00000u));
+    bits = b_.bit_cast(ir::is_half(t) ? Type::U16 : word, v);
+    if (ir::is_half(t)) bits = b_.cast(word, bits);
+    bits = b_.select(number, bits, b_.constant(word, wide ? 0x7ff8000000000000ull : 0x7fc00000u));
   } else if (t != word) {
     bits = b_.cast(word, v);
   }

@@ -64,6 +64,10 @@ class Generator {
     const Type t = any_integer();
     return ir::bit_width(t) >= 32 ? t : Type::U32;
   }
+  Type any_atomic_float() {
+    const Type t = any_float();
+    return ir::is_half(t) ? Type::F32 : t;
+  }
   Type any_float() { return r_.pick(floats_); }
   Type any_number() { return r_.pick(numbers_); }
 

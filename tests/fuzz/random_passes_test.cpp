@@ -28,8 +28,8 @@ TEST_CASE("each pass leaves alone what it has made") {
   for (std::uint64_t seed = 5000; seed < 5300; ++seed) {
     CAPTURE(seed);
     Kernel k = fuzz::generate(seed).kernel;
-    for (const auto pass : {contract, fold_and_simplify, eliminate_common, eliminate_dead, expand_math, fold_and_simplify, eliminate_common,
-                            eliminate_dead}) {
+    for (const auto pass : {contract, fold_and_simplify, eliminate_common, eliminate_dead, expand_math, expand_halves, fold_and_simplify,
+                            eliminate_common, eliminate_dead}) {
       pass(k);
       Kernel again = k;
       pass(again);

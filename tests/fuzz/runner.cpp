@@ -1,12 +1,12 @@
 #include "fuzz/runner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
 #include "interp/interp.h"
+#include "kiln/ir/floats.h"
 #include "kiln/ir/text.h"
 #include "kiln/ir/verify.h"
 #include "kiln/runtime/compiler.h"
@@ -172,10 +172,7 @@ std::optional<std::string> difference(const Case& c, const Outputs& a, const Out
       std::uint64_t u = 0, v = 0;
       std::memcpy(&u, &x[i], size);
       std::memcpy(&v, &y[i], size);
-      if (mem.element == ir::Type::F32 && std::isnan(std::bit_cast<float>(static_cast<std::uint32_t>(u))) &&
-          std::isnan(std::bit_cast<float>(static_cast<std::uint32_t>(v))))
-        continue;
-      if (mem.element == ir::Type::F64 && std::isnan(std::bit_cast<double>(u)) && std::isnan(std::bit_cast<double>(v))) continue;
+      if (ir::is_nan(mem.element, u) && ir::is_nan(mem.element, v)) continue;
       char text[160];
       std::snprintf(text, sizeof text, "%s[%zu]: 0x%llx against 0x%llx", mem.name.c_str(), i / size, static_cast<unsigned long long>(u),
                     static_cast<unsigned long long>(v));

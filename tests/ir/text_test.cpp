@@ -212,6 +212,20 @@ TEST_CASE("constants may be written as people write them") {
       {"false : bool", Type::Bool, 0},
       {"0xffffffff : i32", Type::I32, 0xffffffff},
       {"0x3c00 : f16", Type::F16, 0x3c00},
+      {"-1.5 : f16", Type::F16, 0xbe00},
+      {"0.1 : f16", Type::F16, 0x2e66},
+      {"0.1 : bf16", Type::BF16, 0x3dcd},
+      {"inf : f16", Type::F16, 0x7c00},
+      {"-inf : bf16", Type::BF16, 0xff80},
+      {"nan : bf16", Type::BF16, 0x7fc0},
+      {"-nan : f16", Type::F16, 0xfe00},
+      {"65519.99 : f16", Type::F16, 0x7bff},
+      {"-2.9802322387695312e-8 : f16", Type::F16, 0x8000},  // half of the least: a tie
+      {"2.9802322387695313e-8 : f16", Type::F16, 0x0001},   // a little more
+      {"1e-50 : bf16", Type::BF16, 0},
+      {"1.00048828125 : f16", Type::F16, 0x3c00},                             // a tie
+      {"1.000488281250000000000000000000000001 : f16", Type::F16, 0x3c01},    // above it by less than a double can tell
+      {"1.00146484374999999999999999999999999999 : f16", Type::F16, 0x3c01},  // and below one
       {"-0 : u32", Type::U32, 0},
   };
   for (const auto& row : table) {
@@ -317,7 +331,9 @@ TEST_CASE("what is not well-formed is refused with its place and what was expect
       {in_body("    %a = const -1 : u8"), "'-1' is out of the range of u8"},
       {in_body("    %a = const 0x100 : u8"), "'0x100' does not fit in the 8 bits of u8"},
       {in_body("    %a = const 1e99 : f32"), "expected a number that f32 can hold, found '1e99'"},
-      {in_body("    %a = const 1.0 : bf16"), "is written by its bits"},
+      {in_body("    %a = const 65520 : f16"), "expected a number that f16 can hold, found '65520'"},
+      {in_body("    %a = const 3.4e38 : bf16"), "expected a number that bf16 can hold, found '3.4e38'"},
+      {in_body("    %a = const one : f16"), "expected a number that f16 can hold, found 'one'"},
       {in_body("    %a = const 1.0"), "expected ':', found the end of the line before '}'"},
       {in_body("    %a = lane_id\n    %b = add %a,\n"),
        "line 9, column 3: kernel 'k': expected a value such as %0, found the end of the line before '}'"},

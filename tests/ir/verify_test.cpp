@@ -81,7 +81,6 @@ TEST_CASE("a wrong declaration is refused with a sentence") {
       {"local s : f64[70000]", "local memory 's' is larger than the 524288 bytes"},
       {"shared s : f32[dynamic]\nshared r : f32[dynamic]", "shared memory 'r' is the second dynamic shared memory"},
       {"slot s : void", "slot 's' has no type"},
-      {"slot s : f16", "slot 's': f16 has no arithmetic yet, so no local can hold it"},
       {"block_size 0, 1, 1", "block_size is 0 x 1 x 1; axis x is 1 to 1024"},
       {"block_size 1, 1, 65", "block_size is 1 x 1 x 65; axis z is 1 to 64"},
       {"block_size 32, 33, 1", "block_size is 32 x 33 x 1, 1056 threads; a block has at most 1024"},
@@ -132,13 +131,10 @@ TEST_CASE("a wrong operation is refused with a sentence") {
       {"check %bool, %u32, \"x\"", "check has 0 {} in its text and 1 values"},
       {"check %bool, \"{} {}\"", "check has 2 {} in its text and 0 values"},
       {"check %bool, %u32, %u32, %u32, \"{} {} {}\"", "check has 4 operands; it takes a condition and at most 2 values"},
-      // types without arithmetic
-      {"const 0x3c00 : f16", "const: f16 has no arithmetic yet; bool, the integers, f32 and f64 have"},
-      {"cast %u32 : f16", "cast to f16: f16 has no arithmetic yet, so nothing can be converted to it"},
-      {"bit_cast %u32 : bf16", "bit_cast to bf16: bf16 has no arithmetic yet"},
-      {"load h[%u32]", "load from 'h': f16 has no arithmetic yet, so it cannot be loaded"},
-      {"store h[%u32], %u32", "store of 'h': f16 has no arithmetic yet, so it cannot be accessed"},
-      {"param tiny", "param: bf16 has no arithmetic yet"},
+      // 8 and 16 bits
+      {"%x = load h[%u32]\n%y = warp_reduce.mul %x", "warp_reduce.mul is not there for f16; cast to f32 and back"},
+      {"%x = load h[%u32]\natomic_add h[%u32], %x", "atomic_add of 'h': atomics work on elements of 32 and 64 bits, not on f16"},
+      {"%x = load h[%u32]\n%y = add %x, %f32", "add of f16 and f32: the types must be the same; cast one of them"},
       {"%b = load bytes[%u32]\natomic_add bytes[%u32], %b", "atomic_add of 'bytes': atomics work on elements of 32 and 64 bits, not on u8"},
       // what the launch gives
       {"param x : f32", "param names no scalar parameter"},

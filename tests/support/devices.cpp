@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include "cpu/cpu_device.h"
 #include "cpu/cpu_info.h"
 #include "interp/interp.h"
+#include "kiln/ir/floats.h"
 #include "src/local_server.h"
 #include "support/clients.h"
 #include "support/sim.h"
@@ -50,33 +50,19 @@ std::string hex(const std::uint8_t* bytes, std::size_t size) {
   return text;
 }
 
+std::uint64_t bits_of(ir::Type type, const std::uint8_t* bytes) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, bytes, ir::byte_size(type));
+  return bits;
+}
+
 std::string element_text(ir::Type type, const std::uint8_t* bytes) {
   std::string text = hex(bytes, ir::byte_size(type));
-  if (type == ir::Type::F32) {
-    float v;
-    std::memcpy(&v, bytes, 4);
-    text += " (" + std::to_string(v) + ")";
-  } else if (type == ir::Type::F64) {
-    double v;
-    std::memcpy(&v, bytes, 8);
-    text += " (" + std::to_string(v) + ")";
-  }
+  if (ir::is_float(type)) text += " (" + std::to_string(ir::float_value(type, bits_of(type, bytes))) + ")";
   return text;
 }
 
-bool is_nan(ir::Type type, const std::uint8_t* bytes) {
-  if (type == ir::Type::F32) {
-    float v;
-    std::memcpy(&v, bytes, 4);
-    return std::isnan(v);
-  }
-  if (type == ir::Type::F64) {
-    double v;
-    std::memcpy(&v, bytes, 8);
-    return std::isnan(v);
-  }
-  return false;
-}
+bool is_nan(ir::Type type, const std::uint8_t* bytes) { return ir::is_nan(type, bits_of(type, bytes)); }
 
 // Differences of one buffer, at most three of them named.
 void compare(const std::string& who, std::size_t arg, ir::Type type, const std::vector<std::uint8_t>& expected,

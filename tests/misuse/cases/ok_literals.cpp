@@ -22,6 +22,18 @@ KILN_KERNEL(floats, (In<f32> x, InOut<f32> y, Val<f32> a)) {
   If (a > 1 || false) { y[7] = 3; }
 }
 
+KILN_KERNEL(halves, (In<f16> x, InOut<bf16> y, Val<f16> a, Val<bf16> b)) {
+  Val<f16> v = 0.1;
+  Var<f16> w = 1;
+  w = 2 * x[0] + v - f16(3);
+  w += 0.5;
+  w /= a;
+  y[0] = y[1] + 1 - b * 2.0f;
+  y[1] *= bf16(2);
+  ++y[2];
+  y[3] = max(0, y[0]) + fma(b, 2, 1) + sqrt(b) + select(b > 0, 1, b) + cast<bf16>(w) + exp(b) + warp::sum(b);
+}
+
 KILN_KERNEL(integers, (InOut<u32> y, Val<u32> n, Val<i64> m)) {
   y[0] = (1 << n) + (n << 1) + (n >> 2u) + (n & 0xff) + (3 | n) + (n ^ 1) + 7 % n + n / 3;
   y[1ull] = mul_hi(n, 3) + kiln::min(n, 4) + kiln::max(5, n);

@@ -14,14 +14,13 @@
 
 namespace kiln {
 
-// A scalar argument: T itself, or any host number that is exact in T (a fraction rounds to f32, as in C++). What does not fit is refused by
-// the launch, with the argument's name. No conversion between bool and numbers, none from a fraction to an integer.
+// A scalar argument: T itself, or any host number that is exact in T (a fraction rounds to f32 or less, as in C++). What does not fit is
+// refused by the launch, with the argument's name. No conversion between bool and numbers, none from a fraction to an integer.
 template <Scalar T>
 class HostValue {
  public:
   template <class H>
-  requires(std::same_as<H, T> ||
-           (std::is_arithmetic_v<H> && !std::same_as<T, bool> && !std::same_as<H, bool> && (Floating<T> || std::integral<H>)))
+  requires(std::same_as<H, T> || (dsl::Host<H> && !std::same_as<T, bool> && !std::same_as<H, bool> && (Floating<T> || std::integral<H>)))
   HostValue(H value) : value_(static_cast<T>(value)) {
     if constexpr (std::same_as<H, T>) {
       fits_ = true;
@@ -113,7 +112,7 @@ struct Param {
 };
 template <class T, unsigned R, ir::Access A, Layout L>
 struct Param<View<T, R, A, L>> {
-  static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f32 and f64.");
+  static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64.");
 };
 template <Scalar T, unsigned R, ir::Access A, Layout L>
 struct Param<View<T, R, A, L>> {

@@ -16,8 +16,7 @@ struct Index : dsl::Operand {
   using kiln_takes_value = void;
   template <dsl::Dsl A>
   Index(A&& a, Where w = Where::current()) : Operand(of(std::forward<A>(a), w)) {}
-  template <class H>
-  requires std::is_arithmetic_v<H>
+  template <dsl::Host H>
   Index(H h, Where w = Where::current()) : Operand(host(h, w)) {}
   template <class X>
   requires(!dsl::DslOrHost<X> && !dsl::NoValue<X> && !std::same_as<std::remove_cvref_t<X>, Index>)
@@ -66,7 +65,7 @@ dsl::Operand Index::host(H h, const Where& w) {
 // Subscripts and atomics of one memory, for 1 to 4 coordinates. Atomics are relaxed, of device scope, and give the old value.
 template <class Self, class T, unsigned Rank, ir::Access A>
 class Subscripts {
-  static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f32 and f64.");
+  static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64.");
   static_assert(Rank >= 1 && Rank <= ir::kMaxRank, "kiln: memory has rank 1 to 4.");
   using I = const Index&;
   using V = Use<T>;

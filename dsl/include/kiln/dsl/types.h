@@ -18,7 +18,7 @@ concept Number = Scalar<T> && !std::same_as<T, bool>;
 template <class T>
 concept Integer = Number<T> && std::integral<T>;
 template <class T>
-concept Floating = Number<T> && std::floating_point<T>;
+concept Floating = Number<T> && (std::floating_point<T> || IsHalf<T>);
 
 template <Scalar T>
 class Val;  // value.h: an immutable value
@@ -45,7 +45,7 @@ concept Dsl = requires { typename std::remove_cvref_t<A>::kiln_value; };
 template <class A>
 using value_t = typename std::remove_cvref_t<A>::kiln_value;
 template <class A>
-concept Host = std::is_arithmetic_v<std::remove_cvref_t<A>>;
+concept Host = std::is_arithmetic_v<std::remove_cvref_t<A>> || IsHalf<std::remove_cvref_t<A>>;
 template <class A>
 concept DslOrHost = Dsl<A> || Host<A>;
 

@@ -29,10 +29,10 @@ std::uint64_t literal(H h, const Where& where) {
     return h ? 1 : 0;
   } else {
     static_assert(!std::same_as<H, bool>, "kiln: true and false are no numbers in a kernel; write 1 or 0, or cast<T>(condition).");
-    static_assert(Floating<T> || !std::floating_point<H>,
+    static_assert(Floating<T> || std::integral<H>,
                   "kiln: a literal with a fraction cannot become an integer of the kernel; write an integer literal, or cast<f32>(x) on "
                   "the other operand.");
-    if constexpr (std::floating_point<H>) {
+    if constexpr (!std::integral<H>) {
       return float_literal(ir_type<T>, static_cast<double>(h), where);
     } else if constexpr (std::is_signed_v<H>) {
       return signed_literal(ir_type<T>, h, where);
@@ -53,8 +53,7 @@ struct Use : dsl::Operand {
   Use(const Var<T>& v, Where w = Where::current()) : Operand(dsl::get_slot(v.slot(), w)) {}
   template <ir::Access A>
   Use(Elem<T, A>&& e, Where w = Where::current()) : Operand(std::move(e).read(w)) {}
-  template <class H>
-  requires std::is_arithmetic_v<H>
+  template <dsl::Host H>
   Use(H h, Where w = Where::current()) : Operand{dsl::constant(ir_type<T>, dsl::literal<T>(h, w), w).id, w} {}
   template <ir::Access A>
   Use(Elem<T, A>& e) : Operand(trap(e)) {}
@@ -143,8 +142,7 @@ class Val : public Ops<T> {
   using value_type = T;
   using Where = dsl::Where;
 
-  template <class H>
-  requires std::is_arithmetic_v<H>
+  template <dsl::Host H>
   Val(H h, Where w = Where::current()) : handle_(dsl::constant(ir_type<T>, dsl::literal<T>(h, w), w)) {}
   Val(const Var<T>& v, Where w = Where::current()) : Val(Use<T>(v, w)) {}
   template <ir::Access A>
@@ -224,8 +222,7 @@ class Var : public Ops<T> {
   using Where = dsl::Where;
 
   Var(Where w = Where::current()) : Var(Use<T>(T{}, w)) {}
-  template <class H>
-  requires std::is_arithmetic_v<H>
+  template <dsl::Host H>
   Var(H h, Where w = Where::current()) : Var(Use<T>(h, w)) {}
   Var(const Val<T>& v, Where w = Where::current()) : Var(Use<T>(v, w)) {}
   template <ir::Access A>

@@ -58,7 +58,7 @@ dsl::Handle combine(ir::Opcode code, ir::Combine how, const dsl::Operand& a);
 #define KILN_NUMBERS "needs numbers, not bool."
 #define KILN_BITS "needs integers or bool."
 KILN_COMBINE(sum, Add, Number<T>, KILN_NUMBERS)
-KILN_COMBINE(product, Mul, Number<T>, KILN_NUMBERS)
+KILN_COMBINE(product, Mul, Number<T> && !IsHalf<T>, "needs numbers, and none of f16 or bf16: cast<f32>(x), and back.")
 KILN_COMBINE(min, Min, Number<T>, KILN_NUMBERS)
 KILN_COMBINE(max, Max, Number<T>, KILN_NUMBERS)
 KILN_COMBINE(and_, And, std::integral<T>, KILN_BITS)

@@ -14,6 +14,8 @@ inline constexpr int kTypeCount = 14;
 constexpr bool is_bool(Type t) { return t == Type::Bool; }
 constexpr bool is_integer(Type t) { return t >= Type::I8 && t <= Type::U64; }
 constexpr bool is_float(Type t) { return t >= Type::F16; }
+// The floats of 16 bits, whose operations are made of those of f32 and f64.
+constexpr bool is_half(Type t) { return t == Type::F16 || t == Type::BF16; }
 constexpr bool is_signed(Type t) { return t == Type::I8 || t == Type::I16 || t == Type::I32 || t == Type::I64; }
 constexpr bool is_unsigned(Type t) { return is_integer(t) && !is_signed(t); }
 
@@ -37,9 +39,5 @@ constexpr std::int64_t sign_extend(Type t, std::uint64_t bits) {
 std::string_view name(Type t);
 // The type called `text`, or nothing.
 std::optional<Type> parse_type(std::string_view text);
-
-// True for the types whose arithmetic exists today (bool, the integers, f32, f64). A kernel that computes with another type is refused by
-// the verifier with a sentence, never miscompiled.
-constexpr bool has_arithmetic(Type t) { return is_bool(t) || is_integer(t) || t == Type::F32 || t == Type::F64; }
 
 }  // namespace kiln::ir

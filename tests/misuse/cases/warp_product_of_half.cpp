@@ -1,0 +1,8 @@
+// expect: warp::product needs numbers, and none of f16 or bf16
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<f16> x, InOut<f16> y)) {
+  y[0] = warp::product(x[0]);
+}
