@@ -9,9 +9,9 @@
 namespace kiln::ir::math {
 namespace {
 
-// log(1 + f) = f - f^2 / 2 + f^3 q(f) for |f| <= 1/3: relative error 2^-26.4.
-constexpr double kLog32[] = {0x1.555502p-2, -0x1.fffe8p-3, 0x1.99d1fp-3,  -0x1.55a75ep-3,
-                             0x1.1ebeap-3,  -0x1.f25d8p-4, 0x1.1ed092p-3, -0x1.09329ap-3};
+// log(1 + f) = f - f^2 / 2 + f^3 q(f) for |f| <= 1/3: relative error 2^-30.
+constexpr double kLog32[] = {0x1.555556p-2,  -0x1.ffff02p-3, 0x1.99985ep-3,  -0x1.559bbap-3, 0x1.24d78cp-3,
+                             -0x1.f3341ap-4, 0x1.bb4fc8p-4,  -0x1.07e1f6p-3, 0x1.e01216p-4};
 // log(1 + f) = 2 s + s z q(z) with z = s^2 for the same f: relative error 2^-62.7.
 constexpr double kLog64[] = {0x1.555555555554fp-1, 0x1.999999999c17dp-2, 0x1.24924921e3fd7p-2, 0x1.c71c7490120fap-3,
                              0x1.745c4ac5d9031p-3, 0x1.3b35c3e0849b9p-3, 0x1.0dcb5ce77d25bp-3, 0x1.1b83351d4fdfbp-3};
