@@ -5,10 +5,9 @@
 // A sum, product, quotient or root that is rounded first to f32 (24 bits) and then to f16 (11) is the exact one rounded once; so is a sum
 // or root for bf16 (8). A product or quotient of bf16 may be subnormal in f32, and a fused multiply-add or a long integer has more bits
 // than any float: those are rounded to odd on the way, which keeps for the last rounding on which side of a tie they were.
-#include <vector>
-
 #include "kiln/ir/passes.h"
 #include "math/expr.h"
+#include "pass_expand.h"
 
 namespace kiln::ir {
 namespace {
@@ -31,7 +30,8 @@ V odd(V nearest, V inexact, V grows) {
 V odd_f32(V x) {  // of an f64
   const V nearest = x.cast(Type::F32);
   const V back = nearest.cast(Type::F64);
-  const V below = back<x, above = back> x;  // both false for NaN
+  const V below = back < x;
+  const V above = x < back;  // both false for NaN
   const V inexact = below | above;
   const V had = abs(back), has = abs(x);
   return odd(nearest, inexact, had < has);
@@ -50,47 +50,18 @@ V odd_sum(V a, V b) {
   return odd(sum, inexact, above == positive);
 }
 
-class Expansion {
+bool wanted(const Kernel& k, const Op& op) {
+  if (!is_pure(op.code) || op.operands.empty() || is_math_function(op.code)) return false;
+  if (op.code == Opcode::Select || op.code == Opcode::BitCast || op.code == Opcode::Rem) return false;
+  const Type from = k.op(op.operands[0]).type;
+  if (op.code != Opcode::Cast) return is_half(from);
+  return (is_half(from) && op.type != Type::F32) || (is_half(op.type) && from != Type::F32);
+}
+
+// One operation.
+class HalfOperation {
  public:
-  explicit Expansion(Kernel& kernel) : k_(kernel), b_(kernel), replaced_(kernel.ops.size()) {
-    for (OpId i = 0; i < replaced_.size(); ++i) replaced_[i] = i;
-  }
-
-  static bool wanted(const Kernel& k, const Op& op) {
-    if (!is_pure(op.code) || op.operands.empty() || is_math_function(op.code)) return false;
-    if (op.code == Opcode::Select || op.code == Opcode::BitCast || op.code == Opcode::Rem) return false;
-    const Type from = k.op(op.operands[0]).type;
-    if (op.code != Opcode::Cast) return is_half(from);
-    return (is_half(from) && op.type != Type::F32) || (is_half(op.type) && from != Type::F32);
-  }
-
-  void run(RegionId r) {
-    const std::vector<OpId> in = k_.regions[r].ops;
-    std::vector<OpId> out;
-    out.reserve(in.size());
-    for (const OpId id : in) {
-      for (ValueId& v : k_.ops[id].operands) v = replaced_[v];
-      for (std::size_t i = 0; i < k_.ops[id].regions.size(); ++i) run(k_.ops[id].regions[i]);
-      if (!wanted(k_, k_.ops[id])) {
-        out.push_back(id);
-        continue;
-      }
-      const Op op = k_.ops[id];
-      const RegionId scratch = b_.new_region();
-      b_.set_region(scratch);
-      b_.loc = op.loc;
-      replaced_[id] = expand(op).id();
-      std::vector<OpId>& made = k_.regions[scratch].ops;
-      out.insert(out.end(), made.begin(), made.end());
-      made.clear();
-    }
-    k_.regions[r].ops = std::move(out);
-  }
-
- private:
-  V operand(const Op& op, std::size_t i) { return {b_, op.operands[i]}; }
-  V wide(const Op& op, std::size_t i) { return operand(op, i).cast(Type::F32); }
-  V very_wide(const Op& op, std::size_t i) { return wide(op, i).cast(Type::F64); }
+  explicit HalfOperation(Builder& builder) : b_(builder) {}
 
   V expand(const Op& op) {
     const V first = operand(op, 0);
@@ -128,6 +99,11 @@ class Expansion {
     return info(op.code).form == Form::Compare ? result : result.cast(t);
   }
 
+ private:
+  V operand(const Op& op, std::size_t i) { return {b_, op.operands[i]}; }
+  V wide(const Op& op, std::size_t i) { return operand(op, i).cast(Type::F32); }
+  V very_wide(const Op& op, std::size_t i) { return wide(op, i).cast(Type::F64); }
+
   template <class F>
   V sign_bits(const Op& op, F&& f) {
     const V a = operand(op, 0).as(Type::U16);
@@ -161,17 +137,15 @@ class Expansion {
     return odd_f32(odd_sum(high, low)).cast(to);
   }
 
-  Kernel& k_;
-  Builder b_;
-  std::vector<ValueId> replaced_;  // only operations that were there before are looked up
+  Builder& b_;
 };
 
 }  // namespace
 
 void expand_halves(Kernel& kernel) {
-  bool any = false;
-  walk(kernel, 0, [&](OpId id) { any = any || Expansion::wanted(kernel, kernel.op(id)); });
-  if (any) Expansion(kernel).run(0);
+  Expansion(
+      kernel, [&](const Op& op) { return wanted(kernel, op); }, [](Builder& b, const Op& op) { return HalfOperation(b).expand(op).id(); })
+      .run();
 }
 
 }  // namespace kiln::ir
