@@ -259,9 +259,7 @@ TEST_CASE("an input that is claimed skips the launch of a module too, and its fa
 TEST_CASE("work on an adopted stream is in its order, and a stream of another context is refused") {
   const Client client(make_sim_server());
   const cuda::DriverEntries& call = sim_driver().call;
-  cuda::CUcontext context = nullptr;
-  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
-  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  const test::CurrentContext current(test::kSimH200);
   cuda::CUstream theirs = nullptr;
   REQUIRE(call.cuStreamCreate(&theirs, cuda::CU_STREAM_NON_BLOCKING) == cuda::CUDA_SUCCESS);
   {
@@ -288,16 +286,12 @@ TEST_CASE("work on an adopted stream is in its order, and a stream of another co
     CHECK_FALSE(cuda::adopt_stream(Client::open("cpu").value(), theirs).has_value());
   }
   call.cuStreamDestroy(theirs);
-  call.cuCtxPopCurrent(&context);
-  call.cuDevicePrimaryCtxRelease(test::kSimH200);
 }
 
 TEST_CASE("the null stream can be adopted too, four streams at a time, and a place that was released is free again") {
   const Client client(make_sim_server());
   const cuda::DriverEntries& call = sim_driver().call;
-  cuda::CUcontext context = nullptr;
-  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
-  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  const test::CurrentContext current(test::kSimH200);
   std::array<cuda::CUstream, 4> theirs{};
   for (cuda::CUstream& stream : theirs) REQUIRE(call.cuStreamCreate(&stream, cuda::CU_STREAM_DEFAULT) == cuda::CUDA_SUCCESS);
   {
@@ -322,16 +316,12 @@ TEST_CASE("the null stream can be adopted too, four streams at a time, and a pla
     CHECK(y.read().value() == std::vector<u32>(100, 52));
   }
   for (const cuda::CUstream stream : theirs) call.cuStreamDestroy(stream);
-  call.cuCtxPopCurrent(&context);
-  call.cuDevicePrimaryCtxRelease(test::kSimH200);
 }
 
 TEST_CASE("memory of others is a buffer's memory, kept by its owner, and never twice in part") {
   const Client client(make_sim_server());
   const cuda::DriverEntries& call = sim_driver().call;
-  cuda::CUcontext context = nullptr;
-  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
-  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  const test::CurrentContext current(test::kSimH200);
   cuda::CUdeviceptr theirs = 0;
   REQUIRE(call.cuMemAlloc(&theirs, 4096) == cuda::CUDA_SUCCESS);
   {
@@ -383,8 +373,6 @@ TEST_CASE("memory of others is a buffer's memory, kept by its owner, and never t
     CHECK(gone);
   }
   CHECK(call.cuMemFree(theirs) == cuda::CUDA_SUCCESS);  // still theirs
-  call.cuCtxPopCurrent(&context);
-  call.cuDevicePrimaryCtxRelease(test::kSimH200);
 }
 
 TEST_CASE("the architecture to compile for is the newest that device and driver take, one that the code generator knows") {

@@ -79,9 +79,7 @@ TEST_CASE("64 MiB that are dropped while another stream still has to read them a
   constexpr std::size_t kElements = (std::size_t{64} << 20) / sizeof(u32);
   const std::vector<u32> wanted(kElements, 3);
   const cuda::DriverEntries& call = test::sim_driver().call;
-  cuda::CUcontext context = nullptr;
-  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
-  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  const test::CurrentContext current(test::kSimH200);
   cuda::CUstream held = nullptr;  // until the gate of a round opens
   REQUIRE(call.cuStreamCreate(&held, cuda::CU_STREAM_NON_BLOCKING) == cuda::CUDA_SUCCESS);
   for (const bool by_another_thread : {false, true}) {
@@ -109,8 +107,6 @@ TEST_CASE("64 MiB that are dropped while another stream still has to read them a
     CHECK(cuda::release_stream(s2).has_value());
   }
   call.cuStreamDestroy(held);
-  call.cuCtxPopCurrent(&context);
-  call.cuDevicePrimaryCtxRelease(test::kSimH200);
 }
 
 TEST_CASE("fresh threads launch on two devices at the same time, and each keeps the context that it had") {

@@ -139,9 +139,7 @@ TEST_CASE("a stream is released once, and only one that was adopted") {
 TEST_CASE("memory that is adopted anew comes after the work that it was given before") {
   const Client client(make_sim_server());
   const cuda::DriverEntries& call = sim_driver().call;
-  cuda::CUcontext context = nullptr;
-  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
-  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  const test::CurrentContext current(test::kSimH200);
   cuda::CUdeviceptr theirs = 0;
   REQUIRE(call.cuMemAlloc(&theirs, 512) == cuda::CUDA_SUCCESS);
   cuda::CUstream held = nullptr;
@@ -175,16 +173,12 @@ TEST_CASE("memory that is adopted anew comes after the work that it was given be
   }
   call.cuStreamDestroy(held);
   CHECK(call.cuMemFree(theirs) == cuda::CUDA_SUCCESS);
-  call.cuCtxPopCurrent(&context);
-  call.cuDevicePrimaryCtxRelease(test::kSimH200);
 }
 
 TEST_CASE("what others capture into a graph meanwhile is neither broken nor in the way, by whichever thread") {
   const Client client(make_sim_server());
   const cuda::DriverEntries& call = sim_driver().call;
-  cuda::CUcontext context = nullptr;
-  REQUIRE(call.cuDevicePrimaryCtxRetain(&context, test::kSimH200) == cuda::CUDA_SUCCESS);
-  REQUIRE(call.cuCtxPushCurrent(context) == cuda::CUDA_SUCCESS);
+  const test::CurrentContext current(test::kSimH200);
   cuda::CUstream theirs = nullptr;
   REQUIRE(call.cuStreamCreate(&theirs, cuda::CU_STREAM_NON_BLOCKING) == cuda::CUDA_SUCCESS);
   {
@@ -222,8 +216,6 @@ TEST_CASE("what others capture into a graph meanwhile is neither broken nor in t
     CHECK(client.sync().has_value());
   }
   call.cuStreamDestroy(theirs);
-  call.cuCtxPopCurrent(&context);
-  call.cuDevicePrimaryCtxRelease(test::kSimH200);
 }
 
 TEST_CASE(

@@ -90,6 +90,18 @@ bool is_simulated(const Client& client) {
                      [&](const auto& entry) { return entry.second.get() == &client.server(); });
 }
 
+CurrentContext::CurrentContext(int ordinal) : ordinal_(ordinal) {
+  const cuda::DriverEntries& call = sim_driver().call;
+  cuda::CUcontext context = nullptr;
+  if (call.cuDevicePrimaryCtxRetain(&context, ordinal) != cuda::CUDA_SUCCESS || call.cuCtxPushCurrent(context) != cuda::CUDA_SUCCESS)
+    throw std::runtime_error("the simulated device " + std::to_string(ordinal) + " has no context");
+}
+CurrentContext::~CurrentContext() {
+  cuda::CUcontext context = nullptr;
+  sim_driver().call.cuCtxPopCurrent(&context);
+  sim_driver().call.cuDevicePrimaryCtxRelease(ordinal_);
+}
+
 SimScript::SimScript(const std::string& json) {
   if (sim_symbol<int (*)(const char*)>("kiln_simcuda_configure")(json.c_str()) != 0) throw std::runtime_error(sim_report());
 }

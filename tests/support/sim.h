@@ -32,6 +32,18 @@ Client sim_client(int ordinal);
 void renew_sim();
 bool is_simulated(const Client& client);  // made by sim_client, and not replaced since
 
+// What other CUDA code of the process does: the device's primary context is retained and current while one lives. Throws
+// std::runtime_error.
+class CurrentContext {
+ public:
+  explicit CurrentContext(int ordinal);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext&) = delete;
+
+ private:
+  int ordinal_;
+};
+
 // The fault script while one lives; see tests/simcuda/README.md. Throws std::runtime_error when it is wrong.
 class SimScript {
  public:
