@@ -80,7 +80,7 @@ class Scheduler {
   Storage* take_garbage();
 
   const RunBlocks run_;
-  CpuTask* tasks_ = nullptr;  // kTasks, made as they are first needed in memory mapped for all
+  CpuTask* tasks_ = nullptr;  // kTasks, made as they are first needed in memory for all
   mutable std::mutex mutex_;  // guards all that is not atomic
   std::condition_variable work_, over_, room_;
   Queue queues_[kQueues];

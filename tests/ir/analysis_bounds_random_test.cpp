@@ -285,9 +285,13 @@ class Run {
   }
 
   std::uint64_t count(std::uint32_t mem) const {
-    Num n = 1;
-    for (unsigned d = 0; d < k_.mems[mem].rank; ++d) n = std::min<Num>(n * extents_[mem][d], Num{1} << 64);
-    return n > Num{~std::uint64_t{0}} ? ~std::uint64_t{0} : static_cast<std::uint64_t>(n);
+    std::uint64_t n = 1;
+    bool zero = false, large = false;
+    for (unsigned d = 0; d < k_.mems[mem].rank; ++d) {
+      zero = zero || extents_[mem][d] == 0;
+      large = __builtin_mul_overflow(n, extents_[mem][d], &n) || large;
+    }
+    return zero ? 0 : large ? ~std::uint64_t{0} : n;
   }
   bool sizes_fit() const {
     for (std::uint32_t m = 0; m < k_.mems.size(); ++m) {
