@@ -133,6 +133,38 @@ TEST_CASE("a copy that finds the device broken loses it, and what was read befor
   expect_good(told.devices["cpu"]);
 }
 
+TEST_CASE("after fork() every operation of the child is an error that says so, nothing hangs, and the parent goes on") {
+  Told told = run("{}", {"--fork", "cuda:0", "cpu"});
+  CAPTURE(told.all);
+  for (const char* device : {"cuda:0", "cpu"}) {
+    CAPTURE(device);
+    Lines& lines = told.devices[device];
+    CHECK(lines["launch"] == "ok");
+    for (const char* operation : {"child launch", "child launch of another", "child read", "child check", "child write", "child sync",
+                                  "child stream sync", "child make", "child load", "child sync of the device opened again"}) {
+      CAPTURE(operation);
+      CHECK(says(lines[operation], " poisoned "));
+      CHECK(says(lines[operation], "was opened before fork(), and its threads and its memory stay with the parent process"));
+    }
+    CHECK(lines["child dropped its buffers"] == "ok");
+    CHECK(lines["child ended"] == "ok 0");
+    CHECK(lines["launch after the child"] == "ok");
+    CHECK(lines["read"] == "ok 40");
+  }
+}
+
+TEST_CASE("where no thread can be started to compile on, the launch says so, and works when there is one") {
+  Told told = run("{}", {"--no-threads", "cuda:0", "cpu"});
+  CAPTURE(told.all);
+  CHECK(says(told.devices["cuda:0"]["launch without threads"], "OutOfMemory"));
+  CHECK(says(told.devices["cuda:0"]["launch without threads"], "no thread with a stack of 64 MiB could be started to compile on"));
+  CHECK(says(told.devices["cuda:0"]["read"], "no thread with a stack of 64 MiB"));
+  for (const char* device : {"cuda:0", "cpu"}) {
+    CHECK(told.devices[device]["launch"] == "ok");
+    CHECK(told.devices[device]["read again"] == "ok 41");
+  }
+}
+
 TEST_CASE("a program for which the device had no room is loaded at its next launch") {
   Told told = run(R"({"loads": [{"n": 3, "code": "CUDA_ERROR_OUT_OF_MEMORY"}]})", {"cuda:0"});
   CAPTURE(told.all);
