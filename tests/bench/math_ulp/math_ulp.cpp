@@ -1,208 +1,114 @@
 // Measures the error of the math library in units in the last place: functions of one f32 on all arguments (or every n-th), the others on
-// random ones, against libm in f64 and long double; the worst argument once more against MPFR where there is one. Evaluates the expanded IR
-// itself, many arguments at a time.
+// random ones. Results come from the CPU device; true values from SLEEF or libm in f64, and from long double for f64; whatever is worse
+// than all before is judged by MPFR where there is one.
 //
-//   math_ulp [FUNCTION...] [--type f32|f64] [--step N] [--samples N]
+//   math_ulp [FUNCTION...] [--type f32|f64] [--step N] [--samples N] [--fast] [--table]   (--table: the rows of docs/math.md)
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <random>
+#include <exception>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "batch.h"
+#include "arguments.h"
+#include "functions.h"
+#include "judge.h"
 #include "true_value.h"
 
-using namespace kiln::ir;
-using kiln::bench::Batch;
-
+namespace kiln::bench {
 namespace {
 
-// The true value: for f32 arguments in f64, for f64 arguments in long double (64 bits on x86-64).
-struct Function {
-  const char* name;
-  Opcode op;
-  double (*narrow)(double, double);
-  long double (*wide)(long double, long double);
-};
-template <class F>
-constexpr Function function(const char* name, Opcode op, F) {
-  return {name, op, [](double x, double y) { return F{}(x, y); }, [](long double x, long double y) { return F{}(x, y); }};
-}
-double power_of_ten(double x) { return exp10(x); }
-long double power_of_ten(long double x) { return exp10l(x); }
-
-#define KILN_ROW(NAME, OPCODE, VALUE) function(NAME, Opcode::OPCODE, [](auto x, [[maybe_unused]] auto y) { return VALUE; })
-const Function kFunctions[] = {
-    KILN_ROW("exp", Exp, std::exp(x)),
-    KILN_ROW("exp2", Exp2, std::exp2(x)),
-    KILN_ROW("exp10", Exp10, power_of_ten(x)),
-    KILN_ROW("expm1", Expm1, std::expm1(x)),
-    KILN_ROW("log", Log, std::log(x)),
-    KILN_ROW("log2", Log2, std::log2(x)),
-    KILN_ROW("log10", Log10, std::log10(x)),
-    KILN_ROW("log1p", Log1p, std::log1p(x)),
-    KILN_ROW("sin", Sin, std::sin(x)),
-    KILN_ROW("cos", Cos, std::cos(x)),
-    KILN_ROW("tan", Tan, std::tan(x)),
-    KILN_ROW("asin", Asin, std::asin(x)),
-    KILN_ROW("acos", Acos, std::acos(x)),
-    KILN_ROW("atan", Atan, std::atan(x)),
-    KILN_ROW("atan2", Atan2, std::atan2(x, y)),
-    KILN_ROW("sinh", Sinh, std::sinh(x)),
-    KILN_ROW("cosh", Cosh, std::cosh(x)),
-    KILN_ROW("tanh", Tanh, std::tanh(x)),
-    KILN_ROW("asinh", Asinh, std::asinh(x)),
-    KILN_ROW("acosh", Acosh, std::acosh(x)),
-    KILN_ROW("atanh", Atanh, std::atanh(x)),
-    KILN_ROW("erf", Erf, std::erf(x)),
-    KILN_ROW("erfc", Erfc, std::erfc(x)),
-    KILN_ROW("cbrt", Cbrt, std::cbrt(x)),
-    KILN_ROW("rsqrt", Rsqrt, 1 / std::sqrt(x)),
-    KILN_ROW("hypot", Hypot, std::hypot(x, y)),
-    KILN_ROW("rhypot", Rhypot, 1 / std::hypot(x, y)),
-    KILN_ROW("pow", Pow, std::pow(x, y)),
-    KILN_ROW("powi", PowI, std::pow(x, y)),
-    KILN_ROW("rem", Rem, std::fmod(x, y)),
-};
-#undef KILN_ROW
-
-bool takes_two(const Function& f) { return info(f.op).form != Form::Unary; }
-bool integer_exponent(const Function& f) { return info(f.op).form == Form::IntegerPower; }
-
-// Distance in units in the last place of an f32 near `exact`; infinity where one is a number and the other is not.
-double ulps(float got, double exact) {
-  if (std::isnan(exact)) return std::isnan(got) ? 0 : INFINITY;
-  if (std::fabs(exact) >= 0x1.ffffffp127) return std::isinf(got) && std::signbit(got) == std::signbit(exact) ? 0 : INFINITY;
-  if (!std::isfinite(got)) return INFINITY;
-  const int e = static_cast<int>(std::bit_cast<std::uint64_t>(exact) >> 52 & 0x7ff) - 1023;  // 2^e <= |exact|
-  const int unit = std::max(e - 23, -149);
-  return std::fabs(double{got} - exact) * std::bit_cast<double>(static_cast<std::uint64_t>(1023 - unit) << 52);
-}
-
-double ulps(double got, long double exact) {
-  if (std::isnan(exact)) return std::isnan(got) ? 0 : INFINITY;
-  if (std::fabs(exact) >= 0x1.fffffffffffff8p1023L) return std::isinf(got) && std::signbit(got) == std::signbit(exact) ? 0 : INFINITY;
-  if (!std::isfinite(got)) return INFINITY;
-  const int unit = exact == 0 ? -1074 : std::max(std::ilogb(exact) - 52, -1074);
-  return static_cast<double>(std::ldexp(std::fabs(got - exact), -unit));
-}
+constexpr std::size_t kChunk = 1 << 16;  // arguments at a time: their true values stay in the cache
 
 struct Figures {
-  double worst = 0, x = 0, y = 0, got = 0;
+  double worst = -1, x = 0, y = 0;
+  bool judged = true;                  // by MPFR; what it has no number for (an infinity that should be a NaN) counts as it is
   std::uint64_t count = 0, wrong = 0;  // wrong: not the correctly rounded result
-  void add(double u, bool rounded, double at_x, double at_y, double result) {
-    ++count;
-    wrong += !rounded;
-    if (!(u <= worst)) worst = u, x = at_x, y = at_y, got = result;
-  }
   void merge(const Figures& o) {
     count += o.count;
     wrong += o.wrong;
-    if (o.worst > worst) worst = o.worst, x = o.x, y = o.y, got = o.got;
+    if (o.worst > worst) worst = o.worst, x = o.x, y = o.y;
+    judged &= o.judged;
   }
 };
 
-bool same(double a, double b) { return (a != a && b != b) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
-
-template <class T>
-T value(std::uint64_t bits) {
-  if constexpr (sizeof(T) == 4) return std::bit_cast<T>(static_cast<std::uint32_t>(bits));
-  else return std::bit_cast<T>(bits);
+// MPFR has the last word: on the argument that looks worst, and where a true value turns out to be wrong, on all.
+template <class T, class Exact>
+void find_worst(const Function& f, const std::vector<T>& x, const std::vector<double>& y, const std::vector<T>& got,
+                const std::vector<Exact>& exact, Figures& into) {
+  const auto look = [&](std::size_t i, double seen) {
+    const auto judged = exact_error(f.op, sizeof(T) == 4 ? ir::Type::F32 : ir::Type::F64, x[i], y[i], got[i]);
+    if (!judged && seen > 0 && std::isfinite(seen)) into.judged = false;
+    const double error = judged.value_or(seen);
+    if (error > into.worst) into.worst = error, into.x = x[i], into.y = y[i];
+    return error;
+  };
+  std::size_t worst = 0;
+  double seen = -1;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (const double u = ulps(got[i], exact[i]); u > seen) seen = u, worst = i;
+  }
+  if (std::fabs(look(worst, seen) - seen) < 0.01) return;
+  for (std::size_t i = 0; i < x.size(); ++i) look(i, ulps(got[i], exact[i]));
 }
-std::uint64_t bits_of(float v) { return std::bit_cast<std::uint32_t>(v); }
-std::uint64_t bits_of(double v) { return std::bit_cast<std::uint64_t>(v); }
 
-template <class T>
-void judge(const Function& f, const Batch& b, std::size_t n, Figures& into) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const T x = value<T>(b.x()[i]), got = value<T>(b.result()[i]);
-    const auto y = integer_exponent(f) ? static_cast<double>(static_cast<std::int32_t>(b.y()[i])) : double{value<T>(b.y()[i])};
-    if constexpr (sizeof(T) == 4) {
-      const double exact = f.narrow(x, y);
-      into.add(ulps(got, exact), same(got, static_cast<float>(exact)), x, y, got);
-    } else {
-      const long double exact = f.wide(x, y);
-      into.add(ulps(got, exact), same(got, static_cast<double>(exact)), x, y, got);
-    }
+void true_values(const Function& f, const std::vector<float>& x, const std::vector<double>& y, std::vector<double>& exact) {
+  if (f.many != nullptr) {
+    std::vector<double> wide(x.begin(), x.end());
+    f.many(wide.data(), exact.data(), wide.size());
+  } else {
+    for (std::size_t i = 0; i < x.size(); ++i) exact[i] = f.narrow(x[i], y[i]);
   }
 }
 
-Figures all_arguments(const Function& f, std::uint64_t step, unsigned part, unsigned parts) {
-  Batch batch(f.op, Type::F32);
+Figures all_arguments(const Function& f, std::uint64_t step, bool fast, unsigned part, unsigned parts) {
+  const auto evaluate = f.kernel_f32(kChunk, fast);
   Figures figures;
-  const std::uint64_t end = 1ull << 32;
-  std::size_t n = 0;
-  for (std::uint64_t i = part * step; i < end; i += parts * step) {
-    batch.x()[n] = i;
-    batch.y()[n++] = 0;
-    if (n == Batch::kLanes || i + parts * step >= end) {
-      batch.run();
-      judge<float>(f, batch, n, figures);
-      n = 0;
-    }
+  std::vector<float> x(kChunk);
+  std::vector<double> exact(kChunk);
+  const std::vector<double> y(kChunk);
+  const std::uint64_t count = ((1ull << 32) + step - 1) / step;
+  for (std::uint64_t first = part * kChunk; first < count; first += parts * kChunk) {
+    // Behind the last argument the last one once more.
+    for (std::size_t i = 0; i < kChunk; ++i) x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(std::min(first + i, count - 1) * step));
+    const std::vector<float> got = (*evaluate)(x, y);
+    true_values(f, x, y, exact);
+    const std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, count - first));
+    const ManyUlps all = judge(got.data(), exact.data(), n);
+    figures.count += n;
+    figures.wrong += all.wrong;
+    if (all.worst > figures.worst) find_worst(f, x, y, got, exact, figures);
   }
   return figures;
 }
 
-// Arguments where functions do something: any bits, magnitudes of all sizes around 1, and the ranges that kernels use.
 template <class T>
-class Arguments {
- public:
-  explicit Arguments(std::uint64_t seed) : random_(seed) {}
-
-  void next(const Function& f, std::size_t i, std::uint64_t& x_bits, std::uint64_t& y_bits) {
-    T x = any(), y = any();
-    switch (i % 4) {
-      case 0: break;
-      case 1: x = spread(-40, 10.5), y = f.op == Opcode::Rem ? x / static_cast<T>(uniform(1, 1e6)) : x * spread(-20, 20); break;
-      case 2: x = static_cast<T>(uniform(-2, 2)), y = static_cast<T>(uniform(-2, 2)); break;
-      default: x = static_cast<T>(uniform(-50, 50)), y = static_cast<T>(uniform(-50, 50));
-    }
-    if (f.op == Opcode::Pow || f.op == Opcode::PowI) power(i, x, y);
-    x_bits = bits_of(x);
-    y_bits = bits_of(y);
-    if (!integer_exponent(f)) return;
-    const double n = std::clamp(double{y == y ? y : 0}, -2147483648.0, 2147483647.0);
-    y_bits = static_cast<std::uint32_t>(i % 4 == 0 ? static_cast<std::int32_t>(random_()) : static_cast<std::int32_t>(n));
-  }
-
- private:
-  double uniform(double lo, double hi) { return lo + (hi - lo) * (static_cast<double>(random_() >> 11) * 0x1p-53); }
-  T any() { return value<T>(random_()); }
-  T spread(double lo, double hi) { return static_cast<T>(std::exp2(uniform(lo, hi)) * (random_() & 1 ? 1 : -1)); }
-  void power(std::size_t i, T& x, T& y) {
-    constexpr bool narrow = sizeof(T) == 4;
-    switch (i % 4) {
-      case 0: break;
-      case 1: x = static_cast<T>(uniform(0, 10)), y = static_cast<T>(uniform(-40, 40)); break;
-      case 2:
-        x = static_cast<T>(1 + uniform(-1e-2, 1e-2)), y = static_cast<T>(narrow ? uniform(-9000, 9000) : uniform(-70000, 70000));
-        break;
-      default:  // any positive base, a result within range
-        x = std::fabs(any());
-        y = static_cast<T>(narrow ? uniform(-103, 88.7) / std::log(double{x}) : uniform(-745, 709.7) / std::log(double{x}));
-    }
-  }
-
-  std::mt19937_64 random_;
-};
-
-template <class T>
-Figures random_arguments(const Function& f, std::uint64_t samples, unsigned part, unsigned parts) {
-  Batch batch(f.op, sizeof(T) == 4 ? Type::F32 : Type::F64);
+Figures random_arguments(const Function& f, std::uint64_t samples, bool fast, unsigned part, unsigned parts) {
+  using Exact = std::conditional_t<sizeof(T) == 4, double, long double>;
+  const std::size_t chunk = std::min<std::size_t>(kChunk, std::max<std::size_t>(kVector, samples / parts / kVector * kVector));
+  std::unique_ptr<Evaluator<T>> evaluate;
+  if constexpr (sizeof(T) == 4) evaluate = f.kernel_f32(chunk, fast);
+  else evaluate = f.kernel_f64(chunk, fast);
   Figures figures;
   Arguments<T> arguments(17 + part);
-  for (std::uint64_t done = 0; done < samples / parts; done += Batch::kLanes) {
-    for (std::size_t i = 0; i < Batch::kLanes; ++i) arguments.next(f, i, batch.x()[i], batch.y()[i]);
-    batch.run();
-    judge<T>(f, batch, Batch::kLanes, figures);
+  std::vector<T> x(chunk);
+  std::vector<double> y(chunk);
+  std::vector<Exact> exact(chunk);
+  for (std::uint64_t done = 0; done < samples / parts; done += chunk) {
+    for (std::size_t i = 0; i < chunk; ++i) arguments.next(f, i, x[i], y[i]);
+    const std::vector<T> got = (*evaluate)(x, y);
+    if constexpr (sizeof(T) == 4) {
+      true_values(f, x, y, exact);
+    } else {
+      for (std::size_t i = 0; i < chunk; ++i) exact[i] = f.wide(x[i], y[i]);
+    }
+    figures.count += chunk;
+    for (std::size_t i = 0; i < chunk; ++i) figures.wrong += !rounded(got[i], exact[i]);
+    find_worst(f, x, y, got, exact, figures);
   }
   return figures;
 }
@@ -216,25 +122,24 @@ bool nearest_rsqrt(float x, float y) {
   return (y == 1 || xm * (m - 1) * (m - 1) < one) && xm * (m + 1) * (m + 1) > one;
 }
 
-void prove_rsqrt() {
-  Batch batch(Opcode::Rsqrt, Type::F32);
+void prove_rsqrt(const Function& f) {
+  const auto evaluate = f.kernel_f32(kChunk, false);
   std::uint64_t wrong = 0;
-  for (std::uint32_t i = 0; i < (1u << 24); i += Batch::kLanes) {
-    for (std::uint32_t j = 0; j < Batch::kLanes; ++j) batch.x()[j] = 0x3f800000u + i + j;
-    batch.run();
-    for (std::uint32_t j = 0; j < Batch::kLanes; ++j) {
-      const float x = std::bit_cast<float>(static_cast<std::uint32_t>(batch.x()[j])),
-                  y = std::bit_cast<float>(static_cast<std::uint32_t>(batch.result()[j]));
-      wrong += !nearest_rsqrt(x, y);
-    }
+  std::vector<float> x(kChunk);
+  const std::vector<double> y(kChunk);
+  for (std::uint32_t first = 0; first < (1u << 24); first += kChunk) {
+    for (std::uint32_t i = 0; i < kChunk; ++i) x[i] = std::bit_cast<float>(0x3f800000u + first + i);
+    const std::vector<float> got = (*evaluate)(x, y);
+    for (std::uint32_t i = 0; i < kChunk; ++i) wrong += !nearest_rsqrt(x[i], got[i]);
   }
-  std::printf("rsqrt on all mantissas of two exponents: %llu not correctly rounded\n", static_cast<unsigned long long>(wrong));
+  std::fprintf(stderr, "rsqrt on all mantissas of two exponents: %llu not correctly rounded\n", static_cast<unsigned long long>(wrong));
 }
 
 struct Request {
   std::uint64_t step = 1, samples = 100'000'000;
-  bool narrow = true, wide = true;
+  bool narrow = true, wide = true, fast = false, table = false;
   std::vector<std::string> names;
+  bool names_one(const Function& f) const { return names.empty() || std::find(names.begin(), names.end(), f.name) != names.end(); }
 };
 
 bool parse(int argc, char** argv, Request& o) {
@@ -246,7 +151,11 @@ bool parse(int argc, char** argv, Request& o) {
       const std::string t = argv[++i];
       if (t != "f32" && t != "f64") return false;
       (t == "f32" ? o.wide : o.narrow) = false;
-    } else if (std::any_of(std::begin(kFunctions), std::end(kFunctions), [&](const Function& f) { return a == f.name; })) {
+    } else if (a == "--fast") {
+      o.fast = true;
+    } else if (a == "--table") {
+      o.table = true;
+    } else if (std::ranges::any_of(functions(), [&](const Function& f) { return a == f.name; })) {
       o.names.push_back(a);
     } else {
       return false;
@@ -256,42 +165,84 @@ bool parse(int argc, char** argv, Request& o) {
 }
 
 template <class T>
-void measure(const Function& f, const Request& o) {
+Figures measure(const Function& f, const Request& o) {
   const unsigned parts = std::max(1u, std::thread::hardware_concurrency());
-  const bool all_of_it = sizeof(T) == 4 && !takes_two(f);
+  const bool all_of_it = sizeof(T) == 4 && !f.two;
   std::vector<Figures> results(parts);
+  std::vector<std::exception_ptr> errors(parts);
   std::vector<std::thread> threads;
   for (unsigned p = 0; p < parts; ++p) {
-    threads.emplace_back(
-        [&, p] { results[p] = all_of_it ? all_arguments(f, o.step, p, parts) : random_arguments<T>(f, o.samples, p, parts); });
+    threads.emplace_back([&, p] {
+      try {
+        results[p] = all_of_it ? all_arguments(f, o.step, o.fast, p, parts) : random_arguments<T>(f, o.samples, o.fast, p, parts);
+      } catch (...) { errors[p] = std::current_exception(); }
+    });
   }
   for (std::thread& t : threads) t.join();
+  for (const std::exception_ptr& e : errors)
+    if (e) std::rethrow_exception(e);
   Figures all;
   for (const Figures& r : results) all.merge(r);
-  const auto judged = kiln::bench::exact_error(f.op, sizeof(T) == 4 ? Type::F32 : Type::F64, all.x, all.y, all.got);
-  std::printf("%-6s %s %14llu %10.4f %10.4f %21.4f%%   %.17g", f.name, sizeof(T) == 4 ? "f32" : "f64",
-              static_cast<unsigned long long>(all.count), all.worst, judged.value_or(std::nan("")),
-              100.0 * static_cast<double>(all.wrong) / static_cast<double>(all.count), all.x);
-  std::printf(takes_two(f) ? ", %.17g\n" : "\n", all.y);
+  return all;
+}
+
+double percent_wrong(const Figures& g) { return 100.0 * static_cast<double>(g.wrong) / static_cast<double>(g.count); }
+
+void print_line(const Function& f, const char* type, const Figures& g) {
+  std::printf("%-6s %s %14llu %10.4f%s %21.4f%%   %.9g", f.name, type, static_cast<unsigned long long>(g.count), g.worst,
+              g.judged ? " " : "?", percent_wrong(g), g.x);
+  std::printf(f.two ? ", %.17g\n" : "\n", g.y);
   std::fflush(stdout);
 }
 
-}  // namespace
+std::string cells(const Figures& g) {
+  std::string count = std::to_string(g.count);
+  for (std::size_t i = count.size(); i > 3; i -= 3) count.insert(i - 3, ",");
+  char rest[64];
+  const double wrong = percent_wrong(g);
+  if (g.wrong == 0) std::snprintf(rest, sizeof rest, "%.4g | none", g.worst);
+  else if (wrong < 0.01) std::snprintf(rest, sizeof rest, "%.4f | < 0.01 %%", g.worst);
+  else std::snprintf(rest, sizeof rest, "%.3f | %.2f %%", g.worst, wrong);
+  return " " + count + " | " + rest + " |";
+}
 
 int main(int argc, char** argv) {
   Request o;
   if (!parse(argc, argv, o)) {
-    std::fprintf(stderr, "usage: math_ulp [FUNCTION...] [--type f32|f64] [--step N] [--samples N], both above 0; functions:");
-    for (const Function& f : kFunctions) std::fprintf(stderr, " %s", f.name);
+    std::fprintf(stderr,
+                 "usage: math_ulp [FUNCTION...] [--type f32|f64] [--step N] [--samples N] [--fast] [--table], both N above 0; functions:");
+    for (const Function& f : functions()) std::fprintf(stderr, " %s", f.name);
     std::fprintf(stderr, "\n");
     return 2;
   }
-  std::printf("%-6s %s %14s %10s %10s %22s   at\n", "", "   ", "arguments", "worst ulp", "by MPFR", "not correctly rounded");
-  for (const Function& f : kFunctions) {
-    if (!o.names.empty() && std::find(o.names.begin(), o.names.end(), f.name) == o.names.end()) continue;
-    if (o.narrow) measure<float>(f, o);
-    if (o.wide) measure<double>(f, o);
+  if (!with_sleef()) std::fprintf(stderr, "math_ulp: built without SLEEF (libsleef-dev): every f32 takes several times as long\n");
+  if (!o.table)
+    std::printf("%-6s %s %14s %10s  %22s   at (? : without MPFR)\n", "", "   ", "arguments", "worst ulp", "not correctly rounded");
+  for (const Function& f : functions()) {
+    if (!o.names_one(f)) continue;
+    std::string row = std::string("| `") + f.name + "` |";
+    if (o.narrow) {
+      const Figures g = measure<float>(f, o);
+      o.table ? void(row += cells(g)) : print_line(f, "f32", g);
+    }
+    if (o.wide) {
+      const Figures g = measure<double>(f, o);
+      o.table ? void(row += cells(g)) : print_line(f, "f64", g);
+    }
+    if (o.table) std::printf("%s\n", row.c_str()), std::fflush(stdout);
+    if (o.narrow && !o.fast && f.op == ir::Opcode::Rsqrt) prove_rsqrt(f);
   }
-  if (o.narrow && (o.names.empty() || std::find(o.names.begin(), o.names.end(), "rsqrt") != o.names.end())) prove_rsqrt();
   return 0;
+}
+
+}  // namespace
+}  // namespace kiln::bench
+
+int main(int argc, char** argv) {
+  try {
+    return kiln::bench::main(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "math_ulp: %s\n", e.what());
+    return 1;
+  }
 }
