@@ -22,4 +22,32 @@ KILN_KERNEL(statements, (const Size& size, In<f32> x, InOut<f32> y))
   y[i] = v;
 }
 
+namespace {
+
+template <class F>
+void map(In<f32>& x, Out<f32>& y, F f) {
+  require(x.size() >= y.size());
+  auto i = global_id().x;
+  If (i < y.size()) { y[i] = f(x[i]); }
+}
+
+}  // namespace
+
+KILN_KERNEL(map_exp, (In<f32> x, Out<f32> y))
+{
+  map(x, y, [](auto v) { return exp(v); });
+}
+KILN_KERNEL(map_log, (In<f32> x, Out<f32> y))
+{
+  map(x, y, [](auto v) { return log(v); });
+}
+KILN_KERNEL(map_sin, (In<f32> x, Out<f32> y))
+{
+  map(x, y, [](auto v) { return sin(v); });
+}
+KILN_KERNEL(map_tanh, (In<f32> x, Out<f32> y))
+{
+  map(x, y, [](auto v) { return tanh(v); });
+}
+
 }  // namespace kiln::bench

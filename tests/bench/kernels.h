@@ -19,4 +19,10 @@ KILN_CONFIG(Size, count)
 KILN_DECLARE_KERNEL(guarded_ifs, (const Size& size, In<f32> x, InOut<f32> y));
 KILN_DECLARE_KERNEL(statements, (const Size& size, In<f32> x, InOut<f32> y));
 
+// One function of every element.
+KILN_DECLARE_KERNEL(map_exp, (In<f32> x, Out<f32> y));
+KILN_DECLARE_KERNEL(map_log, (In<f32> x, Out<f32> y));
+KILN_DECLARE_KERNEL(map_sin, (In<f32> x, Out<f32> y));
+KILN_DECLARE_KERNEL(map_tanh, (In<f32> x, Out<f32> y));
+
 }  // namespace kiln::bench

@@ -1,4 +1,4 @@
-// kiln_bench [jit|cpu|compile|launch]... [--json]
+// kiln_bench [jit|cpu|compile|launch|math]... [--json]
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -11,8 +11,11 @@ int main(int argc, char** argv) {
     const char* name;
     std::vector<Row> (*run)();
   };
-  const Bench benches[] = {
-      {"jit", kiln::bench::jit}, {"cpu", kiln::bench::cpu}, {"compile", kiln::bench::compile}, {"launch", kiln::bench::launch}};
+  const Bench benches[] = {{"jit", kiln::bench::jit},
+                           {"cpu", kiln::bench::cpu},
+                           {"compile", kiln::bench::compile},
+                           {"launch", kiln::bench::launch},
+                           {"math", kiln::bench::math}};
   bool json = false;
   std::vector<Bench> chosen;
   for (int i = 1; i < argc; ++i) {
@@ -24,7 +27,7 @@ int main(int argc, char** argv) {
       known = true;
     }
     if (!known) {
-      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, compile, launch\n", argv[i]);
+      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, compile, launch, math\n", argv[i]);
       return 2;
     }
   }

@@ -44,6 +44,7 @@ std::string Nvrtc::compile(const std::string& source, const std::string& arch) c
   std::string text(size, '\0');
   (good ? ptx_ : log_)(program, text.data());
   destroy_(&program);
+  text.resize(text.find('\0') == std::string::npos ? text.size() : text.find('\0'));  // it comes with its terminator
   if (!good) throw std::runtime_error("NVRTC: " + text);
   return text;
 }
