@@ -1,4 +1,4 @@
-// expect: atomics work on elements of 32 and 64 bits
+// expect: kiln: atomics work on elements of 32 and 64 bits; keep the shared value in an i32 or u32.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: the body of a kernel captures nothing
+// expect: kiln: the body of a kernel captures nothing: a host value that decides about the code is a member of the config, one that does not is a Val.
 #include <kiln/kiln.h>
 
 using namespace kiln;

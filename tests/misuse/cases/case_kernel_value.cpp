@@ -1,4 +1,4 @@
-// expect: the labels of Case are host integers
+// expect: kiln: the labels of Case are host integers; use If to compare with a kernel value.
 #include <kiln/kiln.h>
 
 using namespace kiln;

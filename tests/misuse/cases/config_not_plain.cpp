@@ -1,4 +1,4 @@
-// expect: a config is a plain struct
+// expect: kiln: a config is a plain struct: no constructors, no private members.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: If needs a bool; write x != 0
+// expect: kiln: If needs a bool; write x != 0 to test a number.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: argument 2 of this launch is const or a temporary, but the kernel writes it
+// expect: kiln: argument 2 of this launch is const or a temporary, but the kernel writes it.
 #include <kiln/kiln.h>
 
 using namespace kiln;

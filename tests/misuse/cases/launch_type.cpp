@@ -1,4 +1,4 @@
-// expect: argument 1 of this launch is a buffer of another element type
+// expect: kiln: argument 1 of this launch is a buffer of another element type than the kernel's parameter.
 #include <kiln/kiln.h>
 
 using namespace kiln;

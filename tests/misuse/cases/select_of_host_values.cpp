@@ -1,4 +1,4 @@
-// expect: give the type: select<f32>(c, 1, 0)
+// expect: kiln: the sides of select are both host values; give the type: select<f32>(c, 1, 0).
 #include <kiln/kiln.h>
 
 using namespace kiln;

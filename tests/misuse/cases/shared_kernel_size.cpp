@@ -1,4 +1,4 @@
-// expect: For a size known at launch use DynamicShared<T>
+// expect: kiln: the extents of Shared are host integers. For a size known at launch use DynamicShared<T>.
 #include <kiln/kiln.h>
 
 using namespace kiln;

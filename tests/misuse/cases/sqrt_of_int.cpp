@@ -1,4 +1,4 @@
-// expect: sqrt needs a float; write cast<f32>(x)
+// expect: kiln: sqrt needs a float; write cast<f32>(x).
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: warp::product needs numbers, and none of f16 or bf16
+// expect: kiln: warp::product needs numbers, and none of f16 or bf16: cast<f32>(x), and back.
 #include <kiln/kiln.h>
 
 using namespace kiln;

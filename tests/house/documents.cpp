@@ -1,0 +1,164 @@
+#include "house/documents.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+namespace kiln::house {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string file_text(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw std::runtime_error(file + " cannot be read");
+  std::ostringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
+std::string trimmed(const std::string& line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  return first == std::string::npos ? "" : line.substr(first, line.find_last_not_of(" \t") - first + 1);
+}
+
+// Without what all lines are indented by.
+std::string dedented(const std::vector<std::string>& lines) {
+  std::size_t indent = std::string::npos;
+  for (const std::string& line : lines)
+    if (const std::size_t first = line.find_first_not_of(' '); first != std::string::npos) indent = std::min(indent, first);
+  std::string text;
+  for (const std::string& line : lines) text += (line.size() > indent ? line.substr(indent) : "") + "\n";
+  return text;
+}
+
+// A case of tests/misuse: `// expect: SENTENCE`, the include and the using-directive come first and are not shown.
+std::string mistake(const std::string& file) {
+  std::vector<std::string> kept;
+  for (const std::string& line : lines_of(file_text(file))) {
+    const bool opening = line.starts_with("// expect: ") || line.starts_with("#include <kiln/") || line == "using namespace kiln;";
+    if (opening || (kept.empty() && line.empty())) continue;
+    kept.push_back(line);
+  }
+  while (!kept.empty() && kept.back().empty()) kept.pop_back();
+  return dedented(kept);
+}
+
+std::string sentence(const std::string& file) {
+  const std::string first = lines_of(file_text(file)).at(0), opening = "// expect: ";
+  if (!first.starts_with(opening)) throw std::runtime_error(file + " does not begin with '" + opening + "'");
+  return first.substr(opening.size()) + "\n";
+}
+
+std::string content(const std::string& root, const Shown& block) {
+  const std::string file = root + "/" + block.path;
+  if (block.parts.empty()) return block.path.ends_with(".cpp") ? mistake(file) : file_text(file);
+  std::string text;
+  for (const std::string& part : block.parts) {
+    if (part == "expect") {
+      text += sentence(file);
+      continue;
+    }
+    const std::vector<Region> all = regions(file);
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Region& r) { return r.name == part; });
+    if (found == all.end()) throw std::runtime_error(block.path + " has no example '" + part + "'");
+    text += (text.empty() ? "" : "\n") + found->text;
+  }
+  return text;
+}
+
+const std::string kOpening = "<!-- shows: ", kClosing = " -->";
+
+Shown parsed(const std::string& line, int number) {
+  Shown s;
+  s.line = number;
+  const std::string what = line.substr(kOpening.size(), line.size() - kOpening.size() - kClosing.size());
+  const std::size_t hash = what.find('#');
+  s.path = what.substr(0, hash);
+  if (hash == std::string::npos) return s;
+  std::istringstream parts(what.substr(hash + 1));
+  for (std::string part; std::getline(parts, part, ',');) s.parts.push_back(part);
+  return s;
+}
+
+bool shows(const std::string& line) { return line.starts_with(kOpening) && line.ends_with(kClosing); }
+
+}  // namespace
+
+std::vector<Region> regions(const std::string& file) {
+  std::vector<Region> all;
+  std::set<std::string> names;
+  std::vector<std::string> lines, inside;
+  lines = lines_of(file_text(file));
+  bool open = false;
+  const auto wrong = [&](std::size_t i, const std::string& what) {
+    return std::runtime_error(file + ":" + std::to_string(i + 1) + ": " + what);
+  };
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string line = trimmed(lines[i]), opening = "// example: ";
+    if (line.starts_with(opening)) {
+      if (open) throw wrong(i, "an example begins inside another");
+      open = true;
+      inside.clear();
+      all.push_back({line.substr(opening.size()), static_cast<int>(i) + 2, ""});
+      if (!names.insert(all.back().name).second) throw wrong(i, "a second example '" + all.back().name + "'");
+    } else if (line == "// end") {
+      if (!open) throw wrong(i, "no example ends here");
+      if (inside.empty()) throw wrong(i, "the example is empty");
+      open = false;
+      all.back().text = dedented(inside);
+    } else if (open) {
+      inside.push_back(lines[i]);
+    }
+  }
+  if (open) throw wrong(lines.size() - 1, "the example '" + all.back().name + "' does not end");
+  return all;
+}
+
+std::vector<Shown> shown(const std::string& page_text) {
+  std::vector<Shown> all;
+  const std::vector<std::string> lines = lines_of(page_text);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (shows(lines[i])) all.push_back(parsed(lines[i], static_cast<int>(i) + 1));
+  return all;
+}
+
+std::string rendered(const std::string& root, const std::string& page_text) {
+  const std::vector<std::string> lines = lines_of(page_text);
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    text += lines[i] + "\n";
+    if (!shows(lines[i])) continue;
+    const Shown block = parsed(lines[i], static_cast<int>(i) + 1);
+    try {
+      const bool code = block.path.ends_with(".cpp") && (block.parts.empty() || block.parts.front() != "expect");
+      text += (code ? "```cpp\n" : "```text\n") + content(root, block) + "```\n";
+    } catch (const std::runtime_error& e) { throw std::runtime_error("line " + std::to_string(block.line) + ": " + e.what()); }
+    // The block that is there, if one is.
+    if (i + 1 < lines.size() && lines[i + 1].starts_with("```")) {
+      for (i += 2; i < lines.size() && lines[i] != "```";) ++i;
+      if (i == lines.size()) throw std::runtime_error("line " + std::to_string(block.line) + ": the block below it does not end");
+    }
+  }
+  return text;
+}
+
+std::vector<std::string> pages(const std::string& root) {
+  std::vector<std::string> all{"README.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(root + "/docs"))
+    if (entry.path().extension() == ".md") all.push_back(fs::relative(entry.path(), root).string());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+}  // namespace kiln::house

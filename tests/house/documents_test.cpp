@@ -1,0 +1,147 @@
+// What the pages of docs/ show is what the tests compile and run.
+#include "house/documents.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "support/process.h"
+
+using namespace kiln::house;
+using namespace kiln::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kRoot = KILN_SOURCE_DIR;
+
+std::vector<std::string> files(const std::string& folder, const std::string& extension) {
+  std::vector<std::string> all;
+  for (const auto& entry : fs::directory_iterator(kRoot + "/" + folder))
+    if (entry.path().extension() == extension) all.push_back(folder + "/" + entry.path().filename().string());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// Every block of every page: "path#part", or "path" of a whole file.
+std::set<std::string> everything_shown() {
+  std::set<std::string> all;
+  for (const std::string& page : pages(kRoot))
+    for (const Shown& block : shown(read_file(kRoot + "/" + page))) {
+      if (block.parts.empty()) all.insert(block.path);
+      for (const std::string& part : block.parts) all.insert(block.path + "#" + part);
+    }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the pages show their code and texts as the sources have them; ./dev docs writes them") {
+  for (const std::string& page : pages(kRoot)) {
+    CAPTURE(page);
+    const std::string text = read_file(kRoot + "/" + page);
+    std::string wanted;
+    try {
+      wanted = rendered(kRoot, text);
+    } catch (const std::exception& e) { FAIL_CHECK(std::string(e.what())); }
+    std::istringstream is(text), want(wanted);
+    for (std::string a, b; std::getline(is, a) && std::getline(want, b) && !wanted.empty();)
+      if (a != b) {
+        FAIL_CHECK("the page has '" << a << "' where its source has '" << b << "'; ./dev docs writes it anew");
+        break;
+      }
+  }
+}
+
+TEST_CASE("all code of the language's pages comes from sources that tests compile") {
+  std::vector<std::string> all = files("docs/language", ".md");
+  all.push_back("docs/language.md");
+  for (const std::string& page : all) {
+    CAPTURE(page);
+    std::istringstream in(read_file(kRoot + "/" + page));
+    bool block = false;
+    std::string before;
+    for (std::string line; std::getline(in, line); before = line) {
+      if (line.starts_with("```")) {
+        if (!block) CHECK_MESSAGE(before.starts_with("<!-- shows: "), "a block of its own below '" << before << "'");
+        block = !block;
+      } else if (!block) {
+        CHECK_MESSAGE(!(before.empty() && line.starts_with("    ")), "code that no test compiles: " << line);
+      }
+    }
+  }
+  for (const std::string& what : everything_shown()) {
+    CAPTURE(what);
+    CHECK((what.starts_with("tests/docs/") || what.starts_with("tests/misuse/cases/") || what.starts_with("samples/")));
+  }
+}
+
+TEST_CASE("each example and each text of tests/docs is on a page, and each text is one that a test compares") {
+  const std::set<std::string> all = everything_shown();
+  std::string sources;
+  for (const std::string& file : files("tests/docs", ".cpp")) {
+    sources += read_file(kRoot + "/" + file);
+    for (const Region& region : regions(kRoot + "/" + file))
+      CHECK_MESSAGE(all.contains(file + "#" + region.name), file << "#" << region.name);
+  }
+  for (const std::string& file : files("tests/docs/texts", ".txt")) {
+    CHECK_MESSAGE(all.contains(file), file);
+    CHECK_MESSAGE(sources.find("\"" + fs::path(file).stem().string() + "\"") != std::string::npos, file << " is compared by no test");
+  }
+}
+
+TEST_CASE("a page takes the place of its blocks, and says which line shows what is not there") {
+  TempFolder root;
+  fs::create_directories(root.file("t"));
+  root.write("t/a_test.cpp", "int before;\n  // example: one\n  int x;\n\n    int y;\n  // end\n// example: two\nint z;\n// end\n");
+  root.write("t/m.cpp", "// expect: kiln: no\n#include <kiln/kiln.h>\n\nusing namespace kiln;\n\nint bad;\n\n");
+  root.write("t/w.txt", "what\n  it says\n");
+  struct Row {
+    const char *page, *wanted;
+  };
+  const Row rows[] = {
+      {"a\n<!-- shows: t/a_test.cpp#one -->\n```cpp\nold\n```\nb\n",
+       "a\n<!-- shows: t/a_test.cpp#one -->\n```cpp\nint x;\n\n  int y;\n```\nb\n"},
+      {"<!-- shows: t/a_test.cpp#two,one -->\nb\n", "<!-- shows: t/a_test.cpp#two,one -->\n```cpp\nint z;\n\nint x;\n\n  int y;\n```\nb\n"},
+      {"<!-- shows: t/m.cpp -->\n", "<!-- shows: t/m.cpp -->\n```cpp\nint bad;\n```\n"},
+      {"<!-- shows: t/m.cpp#expect -->\n", "<!-- shows: t/m.cpp#expect -->\n```text\nkiln: no\n```\n"},
+      {"<!-- shows: t/w.txt -->\n", "<!-- shows: t/w.txt -->\n```text\nwhat\n  it says\n```\n"},
+      {"nothing\n", "nothing\n"},
+  };
+  for (const Row& row : rows) {
+    CHECK(rendered(root.path(), row.page) == row.wanted);
+    CHECK(rendered(root.path(), row.wanted) == row.wanted);
+  }
+  for (const char* page : {"a\n<!-- shows: t/a_test.cpp#three -->\n", "a\n<!-- shows: t/none.txt -->\n",
+                           "a\n<!-- shows: t/w.txt -->\n```text\nnever ends\n", "a\n<!-- shows: t/a_test.cpp#expect -->\n"}) {
+    CAPTURE(page);
+    try {
+      rendered(root.path(), page);
+      FAIL_CHECK("nothing was said");
+    } catch (const std::runtime_error& e) { CHECK(std::string(e.what()).starts_with("line 2: ")); }
+  }
+}
+
+TEST_CASE("an example that does not end, holds nothing or has the name of another is told with its line") {
+  TempFolder root;
+  const std::pair<const char*, const char*> rows[] = {
+      {"// example: a\nint x;\n", "a.cpp:2: the example 'a' does not end"},
+      {"// example: a\n// end\n", "a.cpp:2: the example is empty"},
+      {"// example: a\nint x;\n// example: b\n", "a.cpp:3: an example begins inside another"},
+      {"// example: a\nint x;\n// end\n// example: a\n", "a.cpp:4: a second example 'a'"},
+      {"int x;\n// end\n", "a.cpp:2: no example ends here"},
+  };
+  for (const auto& [source, wanted] : rows) {
+    const std::string file = root.write("a.cpp", source);
+    try {
+      regions(file);
+      FAIL_CHECK("nothing was said");
+    } catch (const std::runtime_error& e) { CHECK(std::string(e.what()) == root.path() + "/" + wanted); }
+  }
+}
