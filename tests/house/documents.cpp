@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -77,7 +78,28 @@ std::string content(const std::string& root, const Shown& block) {
   return text;
 }
 
-const std::string kOpening = "<!-- shows: ", kClosing = " -->";
+// All cases of a folder of mistakes: each sentence, and which cases it is for.
+std::string table_of_mistakes(const std::string& root, const std::string& folder) {
+  std::map<std::string, std::vector<std::string>> sentences;
+  for (const auto& entry : fs::directory_iterator(root + "/" + folder)) {
+    std::string text = sentence(entry.path().string());
+    text.pop_back();
+    if (text != "ok") sentences[text].push_back(entry.path().filename().string());
+  }
+  std::string table = "| sentence | mistakes |\n|---|---|\n";
+  for (auto& [text, files] : sentences) {
+    std::sort(files.begin(), files.end());
+    const std::string ticks = text.find('`') == std::string::npos ? "`" : "``";
+    std::string cell;
+    for (const char c : text) cell += c == '|' ? "\\|" : std::string(1, c);
+    table += "| " + ticks + cell + ticks + " |";
+    for (const std::string& file : files) table += " [" + file.substr(0, file.size() - 4) + "](../" + folder + "/" + file + ")";
+    table += " |\n";
+  }
+  return table;
+}
+
+const std::string kOpening = "<!-- shows: ", kListing = "<!-- lists: ", kClosing = " -->";
 
 Shown parsed(const std::string& line, int number) {
   Shown s;
@@ -138,6 +160,10 @@ std::string rendered(const std::string& root, const std::string& page_text) {
   std::string text;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     text += lines[i] + "\n";
+    if (lines[i].starts_with(kListing) && lines[i].ends_with(kClosing)) {
+      text += table_of_mistakes(root, lines[i].substr(kListing.size(), lines[i].size() - kListing.size() - kClosing.size()));
+      while (i + 1 < lines.size() && lines[i + 1].starts_with("|")) ++i;
+    }
     if (!shows(lines[i])) continue;
     const Shown block = parsed(lines[i], static_cast<int>(i) + 1);
     try {

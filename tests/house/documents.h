@@ -6,7 +6,8 @@
 //   <!-- shows: tests/misuse/cases/mix_value.cpp#expect -->  the sentence that the compiler prints for it
 //   <!-- shows: tests/docs/texts/bounds.txt -->          a text that tests/docs compares with what the program prints
 //
-// What the block holds is written by ./dev docs, never by hand.
+// Below `<!-- lists: tests/misuse/cases -->` stands a table of all those mistakes and their sentences.
+// What the block or table holds is written by ./dev docs, never by hand.
 #pragma once
 #include <string>
 #include <vector>

@@ -62,6 +62,7 @@ TEST_CASE("the pages show their code and texts as the sources have them; ./dev d
 TEST_CASE("all code of the language's pages comes from sources that tests compile") {
   std::vector<std::string> all = files("docs/language", ".md");
   all.push_back("docs/language.md");
+  all.push_back("docs/errors.md");
   for (const std::string& page : all) {
     CAPTURE(page);
     std::istringstream in(read_file(kRoot + "/" + page));
@@ -102,6 +103,9 @@ TEST_CASE("a page takes the place of its blocks, and says which line shows what 
   root.write("t/a_test.cpp", "int before;\n  // example: one\n  int x;\n\n    int y;\n  // end\n// example: two\nint z;\n// end\n");
   root.write("t/m.cpp", "// expect: kiln: no\n#include <kiln/kiln.h>\n\nusing namespace kiln;\n\nint bad;\n\n");
   root.write("t/w.txt", "what\n  it says\n");
+  fs::create_directories(root.file("t/m"));
+  for (const char* name : {"t/m/y.cpp", "t/m/x.cpp"}) root.write(name, "// expect: kiln: a | b\nint bad;\n");
+  root.write("t/m/z.cpp", "// expect: ok\nint good;\n");
   struct Row {
     const char *page, *wanted;
   };
@@ -112,6 +116,8 @@ TEST_CASE("a page takes the place of its blocks, and says which line shows what 
       {"<!-- shows: t/m.cpp -->\n", "<!-- shows: t/m.cpp -->\n```cpp\nint bad;\n```\n"},
       {"<!-- shows: t/m.cpp#expect -->\n", "<!-- shows: t/m.cpp#expect -->\n```text\nkiln: no\n```\n"},
       {"<!-- shows: t/w.txt -->\n", "<!-- shows: t/w.txt -->\n```text\nwhat\n  it says\n```\n"},
+      {"<!-- lists: t/m -->\n| old |\n\nb\n",
+       "<!-- lists: t/m -->\n| sentence | mistakes |\n|---|---|\n| `kiln: a \\| b` | [x](../t/m/x.cpp) [y](../t/m/y.cpp) |\n\nb\n"},
       {"nothing\n", "nothing\n"},
   };
   for (const Row& row : rows) {

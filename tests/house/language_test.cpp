@@ -8,9 +8,11 @@
 #include <set>
 #include <sstream>
 
+#include "house/page_text.h"
 #include "kiln/ir/ops.h"
 #include "support/process.h"
 
+using namespace kiln::house;
 using namespace kiln::test;
 
 namespace {
@@ -23,24 +25,6 @@ std::string reference() {
   std::string all = read_file(kRoot + "/docs/language.md");
   for (const auto& entry : fs::directory_iterator(kRoot + "/docs/language")) all += read_file(entry.path().string());
   return all;
-}
-
-// The words inside `code` and blocks of a page.
-std::set<std::string> code_words(const std::string& text) {
-  std::set<std::string> words;
-  const std::regex quoted("`([^`]+)`"), word("[A-Za-z_][A-Za-z0-9_]*");
-  const auto add = [&](const std::string& code) {
-    for (std::sregex_iterator at(code.begin(), code.end(), word), end; at != end; ++at) words.insert(at->str());
-  };
-  std::istringstream in(text);
-  bool block = false;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("```")) block = !block;
-    else if (block) add(line);
-    else
-      for (std::sregex_iterator at(line.begin(), line.end(), quoted), end; at != end; ++at) add((*at)[1]);
-  }
-  return words;
 }
 
 // What a header of the DSL declares in the namespaces of authors (kiln and kiln::warp, not kiln::dsl): types, concepts, functions,
@@ -110,27 +94,6 @@ const std::set<std::string> kMachinery{// how macros are made
                                        "Index", "NoConfig", "Ops", "Subscripts", "ThreeNumbers", "WholeMemory", "operator",
                                        // members by which the parts of the DSL talk to each other
                                        "arg", "begin", "erased", "fits", "handle", "slot", "target"};
-
-// The rows of the tables of a page, as their cells; header rows and rulers left out.
-std::vector<std::vector<std::string>> table_rows(const std::string& text) {
-  std::vector<std::vector<std::string>> rows;
-  std::istringstream in(text);
-  std::string before;
-  for (std::string line; std::getline(in, line); before = line) {
-    if (!line.starts_with("|") || line.starts_with("|---")) {
-      if (line.starts_with("|---")) rows.pop_back();
-      continue;
-    }
-    std::vector<std::string> cells(1);
-    for (std::size_t i = 1; i < line.size(); ++i) {
-      if (line[i] == '|' && line[i - 1] != '\\') cells.emplace_back();
-      else cells.back() += line[i];
-    }
-    cells.pop_back();  // behind the last |
-    rows.push_back(std::move(cells));
-  }
-  return rows;
-}
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// expect: a kernel value has no address
+// expect: kiln: a kernel value has no address; pass it by value, or a Var by reference.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: Declare it Var<T> x = ... to assign to it
+// expect: kiln: a Val<T> is an immutable value. Declare it Var<T> x = ... to assign to it inside a kernel.
 #include <kiln/kiln.h>
 
 using namespace kiln;

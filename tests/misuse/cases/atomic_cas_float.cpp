@@ -1,4 +1,4 @@
-// expect: atomic_cas compares bits and takes integers
+// expect: kiln: atomic_cas compares bits and takes integers.
 #include <kiln/kiln.h>
 
 using namespace kiln;

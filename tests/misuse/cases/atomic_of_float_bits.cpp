@@ -1,4 +1,4 @@
-// expect: the others integers
+// expect: kiln: this atomic does not exist for this element type; add, min, max and exchange take integers and floats, the others integers.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: an atomic reads and writes. Declare the parameter InOut<T>
+// expect: kiln: an atomic reads and writes. Declare the parameter InOut<T>.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: two number types of the same width
+// expect: kiln: bit_cast needs two number types of the same width.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: arithmetic and order need numbers, not bool
+// expect: kiln: arithmetic and order need numbers, not bool; use && || ! ^ on bool, or cast<T>(x).
 #include <kiln/kiln.h>
 
 using namespace kiln;

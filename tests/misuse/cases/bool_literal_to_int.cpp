@@ -1,4 +1,4 @@
-// expect: true and false are no numbers
+// expect: kiln: true and false are no numbers in a kernel; write 1 or 0, or cast<T>(condition).
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: clz needs an integer
+// expect: kiln: clz needs an integer; bit_cast<u32>(x) gives the bits of a float.
 #include <kiln/kiln.h>
 
 using namespace kiln;

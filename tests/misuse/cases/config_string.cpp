@@ -1,4 +1,4 @@
-// expect: the members of a config are integers, floats, bools and enums
+// expect: kiln: the members of a config are integers, floats, bools and enums.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: Declare Var<T> x; for a local that is assigned later
+// expect: kiln: a Val<T> has a value from the start. Declare Var<T> x; for a local that is assigned later.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: dp4a needs i32 or u32
+// expect: kiln: dp4a needs i32 or u32, whose four bytes it multiplies.
 #include <kiln/kiln.h>
 
 using namespace kiln;

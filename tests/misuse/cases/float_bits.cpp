@@ -1,4 +1,4 @@
-// expect: bit operations need integers or bool
+// expect: kiln: bit operations need integers or bool; bit_cast<u32>(x) gives the bits of a float.
 #include <kiln/kiln.h>
 
 using namespace kiln;

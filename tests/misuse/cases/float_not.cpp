@@ -1,4 +1,4 @@
-// expect: ~ needs an integer
+// expect: kiln: ~ needs an integer; use ! on a bool, or bit_cast<u32>(x) for the bits of a float.
 #include <kiln/kiln.h>
 
 using namespace kiln;

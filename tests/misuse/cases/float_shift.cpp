@@ -1,4 +1,4 @@
-// expect: shifts need integers
+// expect: kiln: shifts need integers; bit_cast<u32>(x) gives the bits of a float.
 #include <kiln/kiln.h>
 
 using namespace kiln;

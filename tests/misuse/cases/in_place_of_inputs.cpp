@@ -1,4 +1,4 @@
-// expect: two In may alias anyway
+// expect: kiln: in_place is about a written parameter; two In may alias anyway.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: Declare it Var<T> x = ... to count with it
+// expect: kiln: a Val<T> is an immutable value. Declare it Var<T> x = ... to count with it inside a kernel.
 #include <kiln/kiln.h>
 
 using namespace kiln;

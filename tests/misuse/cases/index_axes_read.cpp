@@ -1,4 +1,4 @@
-// expect: three numbers, one per axis. Write .x, .y or .z
+// expect: kiln: thread_id(), global_id() and their like are three numbers, one per axis. Write .x, .y or .z for one of them.
 #include <kiln/kiln.h>
 
 using namespace kiln;

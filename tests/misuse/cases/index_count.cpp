@@ -1,4 +1,4 @@
-// expect: a subscript has one coordinate per dimension
+// expect: kiln: a subscript has one coordinate per dimension: a[i] for rank 1, a[r, c] for rank 2.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: an index must be an integer
+// expect: kiln: an index must be an integer.
 #include <kiln/kiln.h>
 
 using namespace kiln;

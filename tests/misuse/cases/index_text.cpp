@@ -1,4 +1,4 @@
-// expect: an index must be an integer, of the kernel or of the host
+// expect: kiln: an index must be an integer, of the kernel or of the host; write static_cast<u32>(x) for an enumerator.
 #include <kiln/kiln.h>
 
 using namespace kiln;

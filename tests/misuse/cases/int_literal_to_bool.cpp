@@ -1,4 +1,4 @@
-// expect: a kernel bool takes only true, false and comparisons
+// expect: kiln: a kernel bool takes only true, false and comparisons; write x != 0 to test a number.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: argument 2 of this launch is no host number that the kernel
+// expect: kiln: argument 2 of this launch is no host number that the kernel's Val<T> takes; write static_cast<T>(x).
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: a launch needs its configuration before the arguments
+// expect: kiln: a launch needs its configuration before the arguments: k(config, x, y) or k(stream, config, x, y), where config is for_num_elems(n), cover({columns, rows}, block) or {{blocks}, {threads}}.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: argument 2 of this launch is a buffer of another rank
+// expect: kiln: argument 2 of this launch is a buffer of another rank than the kernel's parameter; see Buffer::view.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: argument 1 of this launch is not a Buffer
+// expect: kiln: argument 1 of this launch is not a Buffer, but the kernel's parameter is one.
 #include <kiln/kiln.h>
 
 using namespace kiln;

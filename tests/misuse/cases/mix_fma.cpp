@@ -1,4 +1,4 @@
-// expect: write cast<T>(x)
+// expect: kiln: the operands have different kernel types. There is no implicit conversion: write cast<T>(x).
 #include <kiln/kiln.h>
 
 using namespace kiln;

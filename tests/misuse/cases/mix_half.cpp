@@ -1,4 +1,4 @@
-// expect: the operands have different kernel types
+// expect: kiln: the operands have different kernel types. There is no implicit conversion: write cast<T>(x) on one side.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: the operands of range have different kernel types
+// expect: kiln: the operands of range have different kernel types. There is no implicit conversion: write cast<T>(x).
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: write cast<T>(x) on the right side
+// expect: kiln: the value has another kernel type than what it is assigned to. There is no implicit conversion: write cast<T>(x) on the right side.
 #include <kiln/kiln.h>
 
 using namespace kiln;

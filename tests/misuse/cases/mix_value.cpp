@@ -1,4 +1,4 @@
-// expect: write cast<T>(x)
+// expect: kiln: the value has another kernel type. There is no implicit conversion: write cast<T>(x).
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: y[i] = v to write it
+// expect: kiln: `auto v = y[i]` names the element, not its value. Write Val<T> v = y[i] to read it, y[i] = v to write it.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: Write Val<T> v = y[i] to read it once here
+// expect: kiln: `auto v = y[i]` names the element, not its value. Write Val<T> v = y[i] to read it once here.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: && needs bool on both sides
+// expect: kiln: && needs bool on both sides; write x != 0 to test a number.
 #include <kiln/kiln.h>
 
 using namespace kiln;

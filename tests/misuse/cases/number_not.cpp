@@ -1,4 +1,4 @@
-// expect: ! needs a bool; write x == 0
+// expect: kiln: ! needs a bool; write x == 0 to test a number.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: the parameters of a kernel are In, Out, InOut and Val
+// expect: kiln: the parameters of a kernel are In, Out, InOut and Val; a config comes first, as const Cfg&.
 #include <kiln/kiln.h>
 
 using namespace kiln;

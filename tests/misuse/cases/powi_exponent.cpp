@@ -1,4 +1,4 @@
-// expect: the exponent of powi is an i32
+// expect: kiln: the exponent of powi is an i32; write cast<i32>(n), or pow(x, y) for an exponent of the base's type.
 #include <kiln/kiln.h>
 
 using namespace kiln;

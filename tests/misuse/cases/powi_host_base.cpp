@@ -1,4 +1,4 @@
-// expect: the base of powi is a host value
+// expect: kiln: the base of powi is a host value; give its type: powi(Val<f32>(2), n).
 #include <kiln/kiln.h>
 
 using namespace kiln;

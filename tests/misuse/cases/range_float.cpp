@@ -1,4 +1,4 @@
-// expect: range counts in integers
+// expect: kiln: range counts in integers; write cast<u32>(x).
 #include <kiln/kiln.h>
 
 using namespace kiln;

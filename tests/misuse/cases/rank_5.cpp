@@ -1,4 +1,4 @@
-// expect: memory has rank 1 to 4
+// expect: kiln: memory has rank 1 to 4.
 #include <kiln/kiln.h>
 
 using namespace kiln;

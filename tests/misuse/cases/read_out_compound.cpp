@@ -1,4 +1,4 @@
-// expect: an Out<T> is only written. Declare the parameter InOut<T>
+// expect: kiln: an Out<T> is only written. Declare the parameter InOut<T> to read it too.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: rotate_left needs an integer
+// expect: kiln: rotate_left needs an integer; bit_cast<u32>(x) gives the bits of a float.
 #include <kiln/kiln.h>
 
 using namespace kiln;

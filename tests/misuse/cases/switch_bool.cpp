@@ -1,4 +1,4 @@
-// expect: Switch needs an integer
+// expect: kiln: Switch needs an integer; use If for conditions.
 #include <kiln/kiln.h>
 
 using namespace kiln;

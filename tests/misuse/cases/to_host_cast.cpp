@@ -1,4 +1,4 @@
-// expect: cast<T>(x) converts within the kernel
+// expect: kiln: a kernel value is not known while the kernel is recorded; cast<T>(x) converts within the kernel.
 #include <kiln/kiln.h>
 
 using namespace kiln;

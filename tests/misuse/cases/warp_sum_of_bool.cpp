@@ -1,4 +1,4 @@
-// expect: warp::sum needs numbers
+// expect: kiln: warp::sum needs numbers, not bool.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: an In<T> is read-only. Declare the parameter InOut<T> or Out<T>
+// expect: kiln: this is a value, not a place: an In<T> is read-only. Declare the parameter InOut<T> or Out<T>.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,0 +1,84 @@
+#include "house/page_text.h"
+
+#include <regex>
+#include <sstream>
+
+namespace kiln::house {
+
+std::set<std::string> code_words(const std::string& page) {
+  std::set<std::string> words;
+  const std::regex quoted("`([^`]+)`"), word("[A-Za-z_][A-Za-z0-9_]*");
+  const auto add = [&](const std::string& code) {
+    for (std::sregex_iterator at(code.begin(), code.end(), word), end; at != end; ++at) words.insert(at->str());
+  };
+  std::istringstream in(page);
+  bool block = false;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("```")) block = !block;
+    else if (block) add(line);
+    else
+      for (std::sregex_iterator at(line.begin(), line.end(), quoted), end; at != end; ++at) add((*at)[1]);
+  }
+  return words;
+}
+
+std::vector<std::vector<std::string>> table_rows(const std::string& page) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream in(page);
+  std::string before;
+  for (std::string line; std::getline(in, line); before = line) {
+    if (!line.starts_with("|") || line.starts_with("|---")) {
+      if (line.starts_with("|---")) rows.pop_back();
+      continue;
+    }
+    std::vector<std::string> cells(1);
+    for (std::size_t i = 1; i < line.size(); ++i) {
+      if (line[i] == '|' && line[i - 1] != '\\') cells.emplace_back();
+      else cells.back() += line[i];
+    }
+    cells.pop_back();  // behind the last |
+    rows.push_back(std::move(cells));
+  }
+  return rows;
+}
+
+std::vector<std::string> quoted(const std::string& cell) {
+  std::vector<std::string> all;
+  const std::regex part("``(.+?)``|`([^`]+)`");
+  for (std::sregex_iterator at(cell.begin(), cell.end(), part), end; at != end; ++at) all.push_back((*at)[1].matched ? (*at)[1] : (*at)[2]);
+  return all;
+}
+
+std::vector<std::string> literals(const std::string& source) {
+  std::vector<std::string> all;
+  bool adjacent = false;  // nothing but blanks since the last one
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const char c = source[i];
+    const bool line_start = i == 0 || source[i - 1] == '\n';
+    if ((c == '/' && source.compare(i, 2, "//") == 0) || (line_start && source.compare(i, 8, "#include") == 0)) {
+      i = std::min(source.find('\n', i), source.size() - 1);
+    } else if (c == '\'' && i + 2 < source.size()) {  // a character: it may be a quote
+      i = source.find('\'', source[i + 1] == '\\' ? i + 3 : i + 2);
+      adjacent = false;
+    } else if (c == '"') {
+      std::string text;
+      for (++i; i < source.size() && source[i] != '"'; ++i) {
+        if (source[i] == '\\') text += source[++i] == 'n' ? '\n' : source[i];
+        else text += source[i];
+      }
+      if (adjacent) all.back() += text;
+      else all.push_back(std::move(text));
+      adjacent = true;
+    } else if (c != ' ' && c != '\n') {
+      adjacent = false;
+    }
+  }
+  return all;
+}
+
+std::size_t word_count(const std::string& text) {
+  const std::regex word("[A-Za-z]+");
+  return static_cast<std::size_t>(std::distance(std::sregex_iterator(text.begin(), text.end(), word), std::sregex_iterator()));
+}
+
+}  // namespace kiln::house
