@@ -177,6 +177,9 @@ Value* Arith::extreme(bool max, bool nan_wins, Value* x, Value* y) {
   if (llvm::isa<llvm::Constant>(x)) std::swap(x, y);
   const llvm::APFloat* number = nullptr;  // y, when it is known
   const bool known = llvm::PatternMatch::match(y, llvm::PatternMatch::m_APFloat(number)) && !number->isNaN();
+  if (known && nan_wins && !number->isZero()) {
+    return b_.CreateSelect(max ? b_.CreateFCmpOGT(y, x) : b_.CreateFCmpOLT(y, x), y, x);  // x where they do not compare
+  }
   Value* chosen = nullptr;
   if (known) {
     // The zeros compare equal: x is the other zero or the same, and -0 is less than 0.

@@ -1,8 +1,8 @@
 // erf and erfc.
 //
-// Method: a minimax polynomial of x^2 near zero; beyond, erfc x = e^(-x^2) P((x - c) / (x + c)) / (x + c) with a polynomial (M. Shepherd
-// and J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", Mathematics of Computation 36, 1981). The
-// coefficients are our own (Remez).
+// Method: a minimax polynomial of x^2 near zero; beyond, for erf of f32 2^p(x) with a polynomial for log2 erfc x, and for the others erfc x
+// = e^(-x^2) P((x - c) / (x + c)) / (x + c) with a polynomial (M. Shepherd and J. Laframboise, "Chebyshev approximation of (1 + 2x)
+// exp(x^2) erfc x in 0 <= x < infinity", Mathematics of Computation 36, 1981). The coefficients are our own (Remez).
 #include "math/functions.h"
 
 namespace kiln::ir::math {
@@ -25,6 +25,12 @@ constexpr double kErfc64[] = {-0x1.f3fe31ecb49bfp-1,  0x1.8be202d26c6ffp-1,   -0
                               -0x1.416f84c0278fep-24, 0x1.f934a18063b4fp-24,  0x1.95d310174f16ep-31, -0x1.85453e085fd91p-27};
 constexpr double kTwoOverRootPi = 0x1.20dd750429b6dp+0;
 
+// log2 erfc x = -2 + u p(u) with u = scale x - shift for x in [0.75, 4]: error of erfc 2^-30. erfc is 1/4 where u is 0, so that little is
+// rounded where erfc is large.
+constexpr double kLogErfc32[] = {-0x1.ae1d5ap1,  -0x1.2e054p0,   -0x1.262cbcp-4, 0x1.1c1b66p-6,
+                                 -0x1.b027c2p-9, 0x1.ad24c6p-12, -0x1.6d4008p-16};
+constexpr double kLogErfcScale = 0x1.fff502p-1, kLogErfcShift = 0x1.a06fap-1;
+
 // erf a / a - 1 for 0 <= a <= 3/4.
 V near_zero(V a) { return polynomial(a * a, kErf32, kErf64); }
 
@@ -32,7 +38,7 @@ V near_zero(V a) { return polynomial(a * a, kErf32, kErf64); }
 // e^(-x^2), and of the products.
 V complement(V a) {
   const double c = by_format(a, 3.0, 4.0), last = by_format(a, 10.1, 27.3);
-  const V x = select(a < last, a, last);
+  const V x = at_most(a, last);
   const Pair d = two_sum(x, x.like(c));
   const Pair n = two_sum(x, x.like(-c));
   const V u = reciprocal(d.high);
@@ -63,7 +69,15 @@ V complement(V a) {
   const Pair product = two_product(e.p.high, g.high);
   const V product_mixed = fma(e.p.high, g_low, product.low);
   const V product_low = fma(e.p.low, g.high, product_mixed);
-  return scale(product.high + product_low, e.k);
+  return scale(product.high + product_low, e.n);
+}
+
+// erfc a for a >= 3/4 in f32, good enough to be taken from 1, which is the result from 4 on.
+V short_complement(V a) {
+  const V top = at_most(a, 4.0);
+  const V u = fma(top, kLogErfcScale, a.like(-kLogErfcShift));
+  const Scaled e = exp2_parts(polynomial(u, kLogErfc32), u);
+  return e.p * two_to(e.n, -2);
 }
 
 }  // namespace
@@ -71,11 +85,9 @@ V complement(V a) {
 V erf(V x) {
   const V a = abs(x);
   const V small = fma(near_zero(a), a, a);
-  const V bottom = select(a > 0.75, a, 0.75);
-  const V large = x.like(1.0) - complement(bottom);
-  const V magnitude = select(a < 0.75, small, large);
-  const V result = copysign(magnitude, x);
-  return select(x == x, result, x);
+  const V rest = wide(x) ? complement(at_least(a, 0.75)) : short_complement(a);
+  const V magnitude = select(a < 0.75, small, x.like(1.0) - rest);
+  return copysign(magnitude, x);
 }
 
 V erfc(V x) {
@@ -84,10 +96,9 @@ V erfc(V x) {
   const V minus = -x;
   const Pair rest = fast_two_sum(x.like(1.0), minus);
   const V small = rest.high + fma(-p, x, rest.low);
-  const V c = complement(select(a > 0.75, a, 0.75));
+  const V c = complement(at_least(a, 0.75));
   const V large = select(is_negative(x), x.like(2.0) - c, c);
-  const V result = select(a < 0.75, small, large);
-  return select(x == x, result, x);
+  return select(a < 0.75, small, large);
 }
 
 }  // namespace kiln::ir::math

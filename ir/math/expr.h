@@ -68,6 +68,8 @@ inline V abs(V a) { return a.unary(Opcode::Abs); }
 inline V sqrt(V a) { return a.unary(Opcode::Sqrt); }
 inline V trunc(V a) { return a.unary(Opcode::Trunc); }
 inline V round_even(V a) { return a.unary(Opcode::RoundEven); }
+inline V at_most(V a, double top) { return a.binary(Opcode::MinNan, a.like(top)); }  // NaN stays
+inline V at_least(V a, double bottom) { return a.binary(Opcode::MaxNan, a.like(bottom)); }
 inline V copysign(V a, V b) { return a.binary(Opcode::CopySign, b); }
 
 // c[0] + c[1] x + ... by Horner's rule, each step fused.

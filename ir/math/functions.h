@@ -47,19 +47,22 @@ V rem64(V x, V y);
 
 // --- what they share ---
 
-// e^(x + x_low) = p 2^k with p near 1 and a whole k; |x_low| below one unit in the last place of x. What
-// clamp_exponent lets through stays in the range of scale(), and beyond its bounds e^x is infinity or rounds to zero even times 2^40.
+// e^(x + x_low) = p 2^n with p near 1; |x_low| below one unit in the last place of x. What clamp_exponent lets through stays in the range
+// of scale(), and beyond its bounds e^x is infinity or rounds to zero even times 2^40.
 struct Scaled {
-  V p, k;
+  V p;
+  Exponent n;
 };
 Scaled exp_parts(V x);
 Scaled exp_parts(V x, V x_low);
 struct ScaledPair {
   Pair p;
-  V k;
+  Exponent n;
 };
 ScaledPair exp_pair(Pair x);  // with the rounding of p
-V clamp_exponent(V x);        // NaN becomes a number
+Scaled exp2_parts(V x);       // 2^x, f32
+Scaled exp2_parts(V x, V y);  // 2^(x y), f32
+V clamp_exponent(V x);        // NaN stays
 
 // log(s + s_low) + extra log 2 for finite s > 0 in the range of normal numbers, |s_low| below one unit in the last place of s; extra: a
 // whole number.

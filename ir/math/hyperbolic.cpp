@@ -22,7 +22,7 @@ constexpr double kSinh64[] = {0x1.5555555555555p-3,  0x1.11111111111cp-7,   0x1.
 // e^a / 2, also where e^a is out of range.
 V half_exp(V a) {
   const Scaled e = exp_parts(clamp_exponent(a));
-  return scale(e.p, e.k - 1.0);
+  return scale(e.p, e.n - 1.0);
 }
 
 // (p(z) z) a + a.
@@ -42,29 +42,26 @@ V sinh(V x) {
   const V inverse = half.like(0.25) / half;
   const V large = half - inverse;
   const V magnitude = select(a < 1.0, small, large);
-  const V result = copysign(magnitude, x);
-  return select(x == x, result, x);
+  return copysign(magnitude, x);
 }
 
 V cosh(V x) {
   const V half = half_exp(abs(x));
   const V inverse = half.like(0.25) / half;
-  return select(x == x, half + inverse, x);
+  return half + inverse;
 }
 
 // tanh |x| = 1 - 2 / (e^(2|x|) + 1), and a polynomial where that cancels.
 V tanh(V x) {
-  const double one = by_format(x, 10.0, 20.0);  // the result is 1 from 9.02, 19.07 on
   const V a = abs(x);
   const V small = odd(a, kTanh32, kTanh64);
-  const V top = select(a < one, a, one);
-  const Scaled parts = exp_parts(top + top);
-  const V e = scale(parts.p, parts.k) + 1.0;
-  const V rest = a.like(2.0) / e;
+  const V top = at_most(a, by_format(x, 10.0, 20.0));  // the result is 1 from 9.02, 19.07 on
+  const Scaled e = exp_parts(top + top);
+  const V sum = fma(e.p, two_to(e.n), 1.0);
+  const V rest = a.like(2.0) / sum;
   const V large = a.like(1.0) - rest;
   const V magnitude = select(a < 0.625, small, large);
-  const V result = copysign(magnitude, x);
-  return select(x == x, result, x);
+  return copysign(magnitude, x);
 }
 
 // log(a + sqrt(a^2 + 1)); log 2a from where the square may overflow.

@@ -82,7 +82,7 @@ V magnitude_of(V a, V y, const V* y_low) {
   const V clamped = clamp_exponent(product);
   const V inside = clamped == product;
   const Scaled e = exp_parts(clamped, select(inside, low, 0.0));
-  const V magnitude = scale(e.p, e.k);
+  const V magnitude = scale(e.p, e.n);
   return select(a == 1.0, a, magnitude);  // also 1^infinity
 }
 

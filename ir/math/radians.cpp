@@ -48,14 +48,15 @@ constexpr std::array<std::uint64_t, 20> kBits64{0,
 // last bit of the product.
 Reduced reduce_medium(V a) {
   const double (&pio2)[3] = kPio2[wide(a)];
-  const V k = round_even(a * by_format(a, kTwoOverPi32, kTwoOverPi64));
+  const V quotient = fma(a, by_format(a, kTwoOverPi32, kTwoOverPi64), a.like(by_format(a, 0x1.8p23, 0x1.8p52)));  // its low bits are k
+  const V k = quotient - by_format(a, 0x1.8p23, 0x1.8p52);
   const V r1 = fma(k, -pio2[0], a);
   const V product = k * pio2[1];
   const V product_low = fma(k, pio2[1], -product);
   const V high = r1 - product;
   const V lost = (r1 - high) - product;
   const V low = fma(k, -pio2[2], lost - product_low);
-  return {high, low, wide(a) ? to_integer(k).as(Type::U64) : k.cast(Type::U32)};
+  return {high, low, quotient.as(format(a).bits)};
 }
 
 // The four words from `index` on, and that shifted left by `shift` bits, which is below the width: three words. A table as constants: each
@@ -169,13 +170,12 @@ Reduced reduce_by_half_pi(V a) {
     b.set(quadrant, r.quadrant.id());
   };
   assign(medium);
-  const V not_medium = a > by_format(a, kMedium32, kMedium64);
-  const V finite = a < kInf;  // infinity goes the other way, to NaN
-  const V large = not_medium & finite;
+  const V large = a > by_format(a, kMedium32, kMedium64);
   const RegionId here = b.region();
   const OpId branch = b.if_(large.id());
   b.set_region(b.kernel().op(branch).regions[0]);
-  assign(wide(a) ? reduce_large64(a) : reduce_large32(a));
+  const Reduced exact = wide(a) ? reduce_large64(a) : reduce_large32(a);
+  assign({select(a < kInf, exact.high, kNan), exact.low, exact.quadrant});
   b.set_region(here);
   const V h(b, b.get(high));
   const V l(b, b.get(low));

@@ -62,14 +62,29 @@ inline V two_to(V n) {
   const Format& f = f32 ? kNarrow : kWide;
   return ((n + f.bias) << f.fraction).as(f32 ? Type::F32 : Type::F64);
 }
-// p 2^k for a whole k, rounded once: two factors, since 2^k itself may be out of range; the first product is exact.
-inline V scale(V p, V k) {
-  const V n = to_integer(k);
-  const V first = n >> 1;
-  const V second = n - first;
-  const V s1 = two_to(first);
-  const V s2 = two_to(second);
-  return p * s1 * s2;
+// A whole number n as the low bits of magic(x) + n, as which rounding makes it: nearest(x, factor) is x times the factor, rounded. Good for
+// |n| < 230 in f32, < 1600 in f64.
+struct Exponent {
+  V biased;
+};
+inline double magic(V x) { return by_format(x, 0x1.8p23 + 2 * 127, 0x1.8p52 + 2 * 1023); }
+inline Exponent nearest(V x, double factor) { return {factor == 1 ? x + magic(x) : fma(x, factor, x.like(magic(x)))}; }
+inline V value_of(Exponent n) { return n.biased - magic(n.biased); }
+inline Exponent operator-(Exponent n, double whole) { return {n.biased - whole}; }
+// 2^(n + more) in the range of normal numbers.
+inline V two_to(Exponent n, int more = 0) {
+  const Format& f = format(n.biased);
+  return ((n.biased.as(f.bits) - (f.bias - more)) << f.fraction).as(n.biased.type());
+}
+// p 2^n, rounded once: two factors, since 2^n itself may be out of range; the first product is exact. The bias that is twice that of an
+// exponent makes both of them right when it is halved.
+inline V scale(V p, Exponent n) {
+  const Format& f = format(p);
+  const V bits = n.biased.as(f.bits);
+  const V half = (bits << (f.fraction - 1)) & bits.bits(~std::uint64_t{0} << f.fraction);
+  const V other = (bits << f.fraction) - half;
+  const V first = p * half.as(p.type());
+  return first * other.as(p.type());
 }
 
 inline V reciprocal(V x) { return x.like(1.0) / x; }

@@ -2,9 +2,9 @@
 //
 // rsqrt: one step of Newton's iteration and its next term with an exact residual (P. Markstein, "IA-64 and Elementary Functions", 2000,
 // chapter 9) after a rounded first value; that this rounds correctly for every f32 is tested on all mantissas.
-// cbrt: a minimax polynomial for m^(-1/3), Halley's iteration on it without division, and a last step with an exact residual (Markstein,
-// chapter 10).
-// hypot: squares of scaled arguments with fused multiply-adds.
+// cbrt: m^(-1/3) by a minimax polynomial (f64) or from the bits of the exponent (f32: W. Kahan, "Computing a real cube root", 1991),
+// Halley's iteration on it without division, and a last step on the root with its residual (Markstein, chapter 10). hypot: squares of
+// scaled arguments with fused multiply-adds.
 #include "math/functions.h"
 
 namespace kiln::ir::math {
@@ -21,6 +21,62 @@ V halley(V m, V w) {
   const V h = fma(-m, cube, 1.0);
   const V series = fma(h, 2.0 / 9, m.like(1.0 / 3));
   return fma(w * h, series, w);
+}
+
+// A first value from the bits, a third of the exponent taken off; then the series of (1 - h)^(-1/3) without its 1, |h| <= 0.1027: error
+// 2^-18.5, and a step of Newton's iteration for the root itself.
+V cbrt32(V x) {
+  constexpr double kSeries[] = {-0x1.5553eap-2, 0x1.c9b308p-3, -0x1.65a2c6p-3};  // of -h
+  const V a = abs(x);
+  const V tiny = a < kNarrow.least_normal;
+  const V scaled = a * 0x1p24;
+  const V n = select(tiny, scaled, a);
+  const V bits = n.as(Type::U32);
+  const V third = bits.binary(Opcode::MulHi, bits.bits(0x55555556));
+  const V first = (bits.bits(0x54a1f000) - third).as(Type::F32);
+  const V first_root = n * (first * first);
+  const V minus_h = fma(first_root, first, -1.0);
+  const V series = polynomial(minus_h, kSeries);
+  const V w = fma(first * minus_h, series, first);
+  const V square = w * w;
+  const V c = n * square;
+  const V cc = c * c;
+  const V left = fma(-cc, c, n);
+  const V root = fma(left, square * (1.0 / 3), c);
+  const V back = select(tiny, x.like(0x1p-8), 1.0);
+  const V result = copysign(root * back, x);
+  return select(a < kInf, result, x);
+}
+
+// |x| = m 8^q with m in [1, 8).
+V cbrt64(V x) {
+  const V a = abs(x);
+  const V tiny = a < kWide.least_normal;
+  const V scaled = a * 0x1p54;
+  const V bits = select(tiny, scaled, a).as(Type::U64);
+  const V field = bits >> 52;
+  const V third = (field * 43691.0) >> 17;
+  const V remainder = field - third * 3.0;
+  const V fraction = bits & bits.bits((std::uint64_t{1} << 52) - 1);
+  const V exponent = (remainder + kWide.bias) << 52;
+  const V m = (fraction | exponent).as(Type::F64);
+
+  const V w = halley(m, halley(m, polynomial(m, kInverseCbrt)));
+  const V square = w * w;
+  const V c = m * square;
+  const V cc = c * c;
+  const V cc_error = fma(c, c, -cc);
+  const V left = fma(-cc, c, m);
+  const V residual = fma(-cc_error, c, left);
+  const V root = fma(residual, square * (1.0 / 3), c);
+
+  const V q = third.as(Type::I64) - kWide.bias / 3;
+  const V back = select(tiny, x.like(0x1p-18), 1.0);
+  const V unit = two_to(q) * back;
+  const V result = copysign(root * unit, x);
+  const V finite = a < kInf;
+  const V other = a > 0.0;
+  return select(finite & other, result, x);
 }
 
 struct Legs {
@@ -47,6 +103,18 @@ Legs legs(V x, V y) {
   return {sum, back, forth, a == kInf};  // max takes the number beside NaN
 }
 
+// 1 / sqrt(x) for finite x >= 0 to little more than half a unit in the last place: root and reciprocal with what both leave over.
+V near_rsqrt(V x) {
+  const V root = sqrt(x);
+  const V y = reciprocal(root);
+  const V left = fma(-y, root, 1.0);
+  const V root_left = fma(-root, root, x);
+  const V half = y * -0.5;
+  const V residual = fma(root_left * y, half, left);
+  const V better = fma(y, residual, y);
+  return select(x > 0.0, better, y);
+}
+
 }  // namespace
 
 V rsqrt(V x) {
@@ -67,42 +135,7 @@ V rsqrt(V x) {
   return select(normal & positive, better, y);
 }
 
-// |x| = m 8^q with m in [1, 8).
-V cbrt(V x) {
-  const Format& f = format(x);
-  const V a = abs(x);
-  const V tiny = a < f.least_normal;
-  const V scaled = a * by_format(x, 0x1p24, 0x1p54);
-  const V bits = select(tiny, scaled, a).as(f.bits);
-  // The exponent field plus `offset` is three times a whole number more than the exponent.
-  const int offset = wide(x) ? 0 : 2;
-  const V field = bits >> f.fraction;
-  const V raised = offset == 0 ? field : field + offset;
-  const V third = (raised * 43691.0) >> 17;
-  const V remainder = raised - third * 3.0;
-  const V fraction = bits & bits.bits((std::uint64_t{1} << f.fraction) - 1);
-  const V exponent = (remainder + f.bias) << f.fraction;
-  const V m = (fraction | exponent).as(x.type());
-
-  V w = polynomial(m, kInverseCbrt);
-  w = halley(m, w);
-  if (wide(x)) w = halley(m, w);
-  const V square = w * w;
-  const V c = m * square;
-  const V cc = c * c;
-  const V cc_error = fma(c, c, -cc);
-  const V left = fma(-cc, c, m);
-  const V residual = fma(-cc_error, c, left);
-  const V root = fma(residual, square * (1.0 / 3), c);
-
-  const V q = third.as(f.integer) - (f.bias + offset) / 3;
-  const V back = select(tiny, x.like(by_format(x, 0x1p-8, 0x1p-18)), 1.0);
-  const V unit = two_to(q) * back;
-  const V result = copysign(root * unit, x);
-  const V finite = a < kInf;
-  const V other = a > 0.0;
-  return select(finite & other, result, x);
-}
+V cbrt(V x) { return wide(x) ? cbrt64(x) : cbrt32(x); }
 
 // An infinite leg decides, beside NaN too.
 V hypot(V x, V y) {
@@ -113,7 +146,7 @@ V hypot(V x, V y) {
 
 V rhypot(V x, V y) {
   const Legs l = legs(x, y);
-  const V inverse = rsqrt(l.sum) * l.forth;
+  const V inverse = near_rsqrt(l.sum) * l.forth;
   return select(l.infinite, x.like(0.0), inverse);
 }
 

@@ -24,18 +24,14 @@ V sin_of(V x, unsigned turns, V sign) {
   const Reduced r = reduce_by_half_pi(abs(x));
   const V h = r.high;
   const V z = h * h;
-  // 1 - z/2 loses bits; what it loses is added back with the rest.
   const V cp = polynomial(z, kCos32, kCos64);
-  const V half = z * 0.5;
-  const V w = z.like(1.0) - half;
-  const V lost = (z.like(1.0) - w) - half;
+  // 1 - z/2 loses bits; what it loses is added back with the rest.
+  const V w = fma(z, -0.5, z.like(1.0));
+  const V lost = fma(z, -0.5, z.like(1.0) - w);
   const V shifted = fma(-h, r.low, lost);
-  const V square = z * z;
-  const V c = w + fma(square, cp, shifted);
+  const V c = w + fma(z * z, cp, shifted);
   const V sp = polynomial(z, kSin32, kSin64);
-  const V cube = h * z;
-  const V tail = r.low * c;
-  const V s = h + fma(cube, sp, tail);
+  const V s = h + fma(h * z, sp, r.low);
   const V q = turns == 0 ? r.quadrant : r.quadrant + turns;
   const V odd = (q & q.bits(1)) != 0.0;
   const V value = select(odd, c, s).as(format(x).bits);

@@ -36,18 +36,18 @@ double ten_to(double x) { return exp10(x); }
 long double ten_to(long double x) { return exp10l(x); }
 
 const OfOne kOfOne[] = {
-    KILN_ONE(Exp, std::exp(x), 1.0, 1.0, -104, 89),      KILN_ONE(Exp2, std::exp2(x), 1.0, 1.0, -150, 128),
-    KILN_ONE(Exp10, ten_to(x), 1.0, 1.0, -46, 39),       KILN_ONE(Expm1, std::expm1(x), 1.0, 1.0, -20, 89),
-    KILN_ONE(Log, std::log(x), 1.0, 1.0, 0, 4),          KILN_ONE(Log2, std::log2(x), 1.0, 1.0, 0, 4),
-    KILN_ONE(Log10, std::log10(x), 1.0, 1.0, 0, 4),      KILN_ONE(Log1p, std::log1p(x), 1.0, 1.0, -1, 3),
-    KILN_ONE(Sin, std::sin(x), 1.0, 1.0, -100, 100),     KILN_ONE(Cos, std::cos(x), 1.0, 1.0, -100, 100),
-    KILN_ONE(Tan, std::tan(x), 1.5, 1.5, -100, 100),     KILN_ONE(Asin, std::asin(x), 1.5, 1.5, -1, 1),
-    KILN_ONE(Acos, std::acos(x), 1.5, 1.5, -1, 1),       KILN_ONE(Atan, std::atan(x), 1.5, 1.5, -4, 4),
-    KILN_ONE(Sinh, std::sinh(x), 2.0, 2.0, -10, 10),     KILN_ONE(Cosh, std::cosh(x), 1.5, 1.5, -10, 10),
-    KILN_ONE(Tanh, std::tanh(x), 1.5, 1.5, -10, 10),     KILN_ONE(Asinh, std::asinh(x), 1.0, 1.0, -10, 10),
-    KILN_ONE(Acosh, std::acosh(x), 1.0, 1.0, 1, 10),     KILN_ONE(Atanh, std::atanh(x), 1.0, 1.0, -1, 1),
-    KILN_ONE(Erf, std::erf(x), 1.0, 1.0, -4, 4),         KILN_ONE(Erfc, std::erfc(x), 2.0, 2.0, -4, 10.1),
-    KILN_ONE(Cbrt, std::cbrt(x), 0.501, 0.501, -10, 10), KILN_ONE(Rsqrt, 1 / std::sqrt(x), 0.5000001, 0.51, 0, 4),
+    KILN_ONE(Exp, std::exp(x), 1.0, 1.0, -104, 89),    KILN_ONE(Exp2, std::exp2(x), 1.0, 1.0, -150, 128),
+    KILN_ONE(Exp10, ten_to(x), 1.0, 1.0, -46, 39),     KILN_ONE(Expm1, std::expm1(x), 1.0, 1.0, -20, 89),
+    KILN_ONE(Log, std::log(x), 1.0, 1.0, 0, 4),        KILN_ONE(Log2, std::log2(x), 1.0, 1.0, 0, 4),
+    KILN_ONE(Log10, std::log10(x), 1.0, 1.0, 0, 4),    KILN_ONE(Log1p, std::log1p(x), 1.0, 1.0, -1, 3),
+    KILN_ONE(Sin, std::sin(x), 1.0, 1.0, -100, 100),   KILN_ONE(Cos, std::cos(x), 1.0, 1.0, -100, 100),
+    KILN_ONE(Tan, std::tan(x), 1.5, 1.5, -100, 100),   KILN_ONE(Asin, std::asin(x), 1.5, 1.5, -1, 1),
+    KILN_ONE(Acos, std::acos(x), 1.5, 1.5, -1, 1),     KILN_ONE(Atan, std::atan(x), 1.5, 1.5, -4, 4),
+    KILN_ONE(Sinh, std::sinh(x), 2.0, 2.0, -10, 10),   KILN_ONE(Cosh, std::cosh(x), 1.5, 1.5, -10, 10),
+    KILN_ONE(Tanh, std::tanh(x), 1.5, 1.5, -10, 10),   KILN_ONE(Asinh, std::asinh(x), 1.0, 1.0, -10, 10),
+    KILN_ONE(Acosh, std::acosh(x), 1.0, 1.0, 1, 10),   KILN_ONE(Atanh, std::atanh(x), 1.0, 1.0, -1, 1),
+    KILN_ONE(Erf, std::erf(x), 1.0, 1.0, -4, 4),       KILN_ONE(Erfc, std::erfc(x), 2.0, 2.0, -4, 10.1),
+    KILN_ONE(Cbrt, std::cbrt(x), 1.0, 0.501, -10, 10), KILN_ONE(Rsqrt, 1 / std::sqrt(x), 0.5000001, 0.51, 0, 4),
 };
 const OfTwo kOfTwo[] = {
     KILN_TWO(Atan2, std::atan2(x, y), 2.0, 2.0),
