@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kiln/ir/floats.h"
+#include "kiln/ir/expr.h"
 
 namespace kiln::dsl {
 namespace {
@@ -11,43 +11,7 @@ namespace {
 using ir::Opcode;
 using ir::Type;
 
-// A value under construction; every operator appends one operation, so at most one operand of an operator may itself append.
-class X {
- public:
-  X(ir::Builder& b, ir::ValueId id) : b_(&b), id_(id) {}
-  ir::ValueId id() const { return id_; }
-  Type type() const { return b_->type(id_); }
-  unsigned width() const { return ir::bit_width(type()); }
-
-  X bits(std::uint64_t v) const { return {*b_, b_->constant(type(), v & ir::value_mask(type()))}; }
-  X number(double v) const { return {*b_, b_->constant(type(), ir::float_bits(type(), v))}; }
-  X cast(Type t) const { return {*b_, b_->cast(t, id_)}; }
-  X unary(Opcode c) const { return {*b_, b_->unary(c, id_)}; }
-  X binary(Opcode c, X o) const { return {*b_, b_->binary(c, id_, o.id_)}; }
-  X choose(X a, X b) const { return {*b_, b_->select(id_, a.id_, b.id_)}; }
-  X as(Type t) const { return t == type() ? *this : X(*b_, b_->bit_cast(t, id_)); }
-
- private:
-  ir::Builder* b_;
-  ir::ValueId id_;
-};
-#define KILN_X(SYMBOL, CODE) \
-  X operator SYMBOL(X a, X b) { return a.binary(Opcode::CODE, b); }
-KILN_X(+, Add)
-KILN_X(-, Sub)
-KILN_X(*, Mul)
-KILN_X(/, Div)
-KILN_X(%, Rem)
-KILN_X(&, And)
-KILN_X(|, Or)
-KILN_X(^, Xor)
-KILN_X(<<, Shl)
-KILN_X(>>, Shr)
-KILN_X(<, Lt)
-KILN_X(<=, Le)
-KILN_X(==, Eq)
-KILN_X(!=, Ne)
-#undef KILN_X
+using X = ir::Expr;
 
 Type unsigned_of(Type t) {
   switch (t) {
@@ -62,7 +26,7 @@ Type unsigned_of(Type t) {
 // f16 and bf16 by way of f32: the factor has more bits than they.
 X scaled(X x, double factor) {
   const X wide = ir::is_half(x.type()) ? x.cast(Type::F32) : x;
-  const X product = wide * wide.number(factor);
+  const X product = wide * wide.like(factor);
   return ir::is_half(x.type()) ? product.cast(x.type()) : product;
 }
 
@@ -70,59 +34,59 @@ X scaled(X x, double factor) {
 X round_away(X x) {
   const X whole = x.unary(Opcode::Trunc);
   const X part = (x - whole).unary(Opcode::Abs);
-  const X up = x.number(0.5) <= part;  // not of infinity, whose part is NaN
-  const X one = x.number(1).binary(Opcode::CopySign, x);
+  const X up = x.like(0.5) <= part;  // not of infinity, whose part is NaN
+  const X one = x.like(1).binary(Opcode::CopySign, x);
   const X next = whole + one;
-  return up.choose(next, whole);
+  return select(up, next, whole);
 }
 
 // The remainder has the sign of the divisor, a zero too.
 X mod_floor(X x, X y) {
   const X r = x % y;
   if (ir::is_float(x.type())) {
-    const X zero = x.number(0);
+    const X zero = x.like(0);
     const X is_zero = r == zero;
     const X signed_zero = zero.binary(Opcode::CopySign, y);
     const X r_below = r < zero;
     const X other = r_below ^ (y < zero);
     const X moved = r + y;
-    const X value = other.choose(moved, r);
-    return is_zero.choose(signed_zero, value);
+    const X value = select(other, moved, r);
+    return select(is_zero, signed_zero, value);
   }
   if (!ir::is_signed(x.type())) return r;
   const X zero = x.bits(0);
   const X some = r != zero;
   const X other = (r ^ y) < zero;
   const X moved = r + y;
-  return (some & other).choose(moved, r);
+  return select(some & other, moved, r);
 }
 
 X add_sat(X x, X y) {
   const X sum = x + y;
   if (!ir::is_signed(x.type())) {
     const X wrapped = sum < x;
-    return wrapped.choose(x.bits(~std::uint64_t{0}), sum);
+    return select(wrapped, x.bits(~std::uint64_t{0}), sum);
   }
   const X changed = x ^ sum;
   const X both = changed & (y ^ sum);
   const X overflow = both < x.bits(0);
-  const X sign = x >> x.bits(x.width() - 1);
+  const X sign = x >> x.bits(ir::bit_width(x.type()) - 1);
   const X edge = sign ^ x.bits(ir::value_mask(x.type()) >> 1);
-  return overflow.choose(edge, sum);
+  return select(overflow, edge, sum);
 }
 
 X sub_sat(X x, X y) {
   const X difference = x - y;
   if (!ir::is_signed(x.type())) {
     const X below = x < y;
-    return below.choose(x.bits(0), difference);
+    return select(below, x.bits(0), difference);
   }
   const X unlike = x ^ y;
   const X both = unlike & (x ^ difference);
   const X overflow = both < x.bits(0);
-  const X sign = x >> x.bits(x.width() - 1);
+  const X sign = x >> x.bits(ir::bit_width(x.type()) - 1);
   const X edge = sign ^ x.bits(ir::value_mask(x.type()) >> 1);
-  return overflow.choose(edge, difference);
+  return select(overflow, edge, difference);
 }
 
 // The upper or lower word of (high low) shifted by count mod width, in the form that compilers know for it.
@@ -131,7 +95,7 @@ X funnel(X high, X low, X count, bool left) {
   const X h = high.as(u);
   const X l = low.as(u);
   const X n = count.as(u);
-  const X last = n.bits(n.width() - 1);
+  const X last = n.bits(ir::bit_width(n.type()) - 1);
   const X by = n & last;
   const X rest = by ^ last;
   if (left) {
@@ -149,7 +113,7 @@ X funnel(X high, X low, X count, bool left) {
 // Exchanges neighbouring groups of `group` bits.
 X exchange(X x, unsigned group) {
   std::uint64_t mask = 0;
-  for (unsigned i = 0; i < x.width(); ++i) {
+  for (unsigned i = 0; i < ir::bit_width(x.type()); ++i) {
     if (i / group % 2 == 0) mask |= std::uint64_t{1} << i;
   }
   const X distance = x.bits(group);
@@ -161,7 +125,7 @@ X exchange(X x, unsigned group) {
 X reverse(X x, unsigned smallest) {
   const Type t = x.type();
   X r = x.as(unsigned_of(t));
-  for (unsigned group = x.width() / 2; group >= smallest; group /= 2) r = exchange(r, group);
+  for (unsigned group = ir::bit_width(x.type()) / 2; group >= smallest; group /= 2) r = exchange(r, group);
   return r.as(t);
 }
 
@@ -169,7 +133,7 @@ X find_first_set(X x) {
   const X one = x.bits(1);
   const X place = x.unary(Opcode::Ctz) + one;
   const X none = x == x.bits(0);
-  return none.choose(x.bits(0), place);
+  return select(none, x.bits(0), place);
 }
 
 X dp4a(X a, X b, X c) {
@@ -188,18 +152,18 @@ X dp4a(X a, X b, X c) {
 X compose(Composed what, std::span<const X> in) {
   const X x = in[0];
   switch (what) {
-    case Composed::Recip: return x.number(1) / x;
+    case Composed::Recip: return x.like(1) / x;
     case Composed::Degrees: return scaled(x, 0x1.ca5dc1a63c1f8p+5);  // 180 / pi
     case Composed::Radians: return scaled(x, 0x1.1df46a2529d39p-6);  // pi / 180
     case Composed::RoundAway: return round_away(x);
     case Composed::IsNan: return x != x;
     case Composed::IsInf: {
       const X magnitude = x.unary(Opcode::Abs);
-      return magnitude == x.number(HUGE_VAL);
+      return magnitude == x.like(HUGE_VAL);
     }
     case Composed::IsFinite: {
       const X magnitude = x.unary(Opcode::Abs);
-      return magnitude < x.number(HUGE_VAL);
+      return magnitude < x.like(HUGE_VAL);
     }
     case Composed::Clamp: {
       const X above = x.binary(Opcode::Max, in[1]);

@@ -5,9 +5,11 @@
 #pragma once
 #include <limits>
 
-#include "math/expr.h"
+#include "kiln/ir/expr.h"
 
 namespace kiln::ir::math {
+
+using V = Expr;
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

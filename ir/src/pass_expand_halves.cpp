@@ -5,14 +5,14 @@
 // A sum, product, quotient or root that is rounded first to f32 (24 bits) and then to f16 (11) is the exact one rounded once; so is a sum
 // or root for bf16 (8). A product or quotient of bf16 may be subnormal in f32, and a fused multiply-add or a long integer has more bits
 // than any float: those are rounded to odd on the way, which keeps for the last rounding on which side of a tie they were.
+#include "kiln/ir/expr.h"
 #include "kiln/ir/passes.h"
-#include "math/expr.h"
 #include "pass_expand.h"
 
 namespace kiln::ir {
 namespace {
 
-using math::V;
+using V = Expr;
 
 // The number with the last bit set where `nearest` is not exact: the neighbour of `nearest` towards the exact number, or itself. `grows`:
 // the exact number's magnitude is greater.
