@@ -1,4 +1,4 @@
-// Functions composed of operations: the same everywhere, and what docs/language.md says of them.
+// Functions composed of operations: the same everywhere, and what docs/language/meaning.md says of them.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -164,6 +164,8 @@ TEST_CASE("recip, degrees, radians, round_away, mod_floor, clamp and the tests o
 
 TEST_CASE("mod_floor, clamp, saturation, rotation, funnel shifts, bits and bytes of integers") {
   hold<u8>("composed_u8");
+  hold<i8>("composed_i8");
+  hold<u16>("composed_u16");
   hold<i16>("composed_i16");
   hold<i32>("composed_i32");
   hold<u32>("composed_u32");

@@ -280,9 +280,9 @@ namespace {
 template <class T>
 void check_block_extremes() {
   CAPTURE(ir::name(ir_type<T>));
-  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+  const T nan(kNan);
   std::vector<T> x(45);
-  for (u32 i = 0; i < 45; ++i) x[i] = i % 3 == 0 ? nan : static_cast<T>(i) - 20;
+  for (u32 i = 0; i < 45; ++i) x[i] = i % 3 == 0 ? nan : T(static_cast<f32>(i) - 20);
   const auto k = kernel("extremes", [](In<T> in, Out<T> out) {
     Shared<T> low(2), high(2);
     auto t = thread_id().x;
@@ -296,7 +296,7 @@ void check_block_extremes() {
     out[2 * t + 1] = max(high[0], high[1]);
   });
   std::vector<T> wanted;
-  for (u32 i = 0; i < 45; ++i) wanted.push_back(-19), wanted.push_back(24);
+  for (u32 i = 0; i < 45; ++i) wanted.push_back(T(-19)), wanted.push_back(T(i32{24}));
   check_run(*k, {{1}, {45}}, {buffer(x), filled<T>(90, 99)}, 1, wanted);
   check_run(*k, {{1}, {45}}, {filled<T>(45, nan), filled<T>(90, 99)}, 1, std::vector<T>(90, nan));
 }
@@ -304,6 +304,8 @@ void check_block_extremes() {
 }  // namespace
 
 TEST_CASE("a block's min and max of values with NaN among them follow min and max") {
+  check_block_extremes<f16>();
+  check_block_extremes<bf16>();
   check_block_extremes<f32>();
   check_block_extremes<f64>();
 }
@@ -572,12 +574,13 @@ TEST_CASE("subnormals are kept by arithmetic, also as constants") {
 
 TEST_CASE("NaN and infinity are told apart by comparing, with and without fast_math") {
   const std::vector<f32> x{0, kNan, kInf, -kInf};
+  // Bit 0 by comparing, bit 1 by the function.
   const auto body = [](In<f32> in, Out<u32> nan, Out<u32> inf) {
     auto i = global_id().x;
     If (i < in.size()) {
       Val<f32> v = in[i];
-      nan[i] = cast<u32>(v != v);
-      inf[i] = cast<u32>(abs(v) == kInf);
+      nan[i] = cast<u32>(v != v) | cast<u32>(is_nan(v)) << 1;
+      inf[i] = cast<u32>(abs(v) == kInf) | cast<u32>(is_inf(v)) << 1;
     }
   };
   const auto fast = kernel("classify_fast", [](In<f32> in, Out<u32> nan, Out<u32> inf) {
@@ -585,33 +588,42 @@ TEST_CASE("NaN and infinity are told apart by comparing, with and without fast_m
     auto i = global_id().x;
     If (i < in.size()) {
       Val<f32> v = in[i];
-      nan[i] = cast<u32>(v != v);
-      inf[i] = cast<u32>(abs(v) == kInf);
+      nan[i] = cast<u32>(v != v) | cast<u32>(is_nan(v)) << 1;
+      inf[i] = cast<u32>(abs(v) == kInf) | cast<u32>(is_inf(v)) << 1;
     }
   });
   for (const auto& k : {kernel("classify", body), fast}) {
     const auto outcomes = run_everywhere(*k, {{1}, {7}}, {buffer(x), filled<u32>(4, 99), filled<u32>(4, 99)});
-    expect<u32>(outcomes, 1, {0, 1, 0, 0});
-    expect<u32>(outcomes, 2, {0, 0, 1, 1});
+    expect<u32>(outcomes, 1, {0, 3, 0, 0});
+    expect<u32>(outcomes, 2, {0, 0, 3, 3});
   }
 }
 
-TEST_CASE("a * b / c gives the same through a value, a local and a branch") {
-  const auto k = kernel("chains", [](In<f32> v, In<f64> w, Out<f32> out, Out<f64> wide) {
+namespace {
+
+template <class T>
+void check_chains() {
+  CAPTURE(ir::name(ir_type<T>));
+  const auto k = kernel("chains", [](In<T> v, Out<T> out) {
     out[0] = v[0] * v[1] / v[2];
     auto product = v[0] * v[1];
     out[1] = product / v[2];
-    Var<f32> r = 0;
+    Var<T> r = 0;
     If (v[2] > 0) { r = v[0] * v[1]; }
     Else { r = 1; }
     out[2] = r / v[2];
-    wide[0] = w[0] * w[1] / w[2];
-    wide[1] = Val<f64>(3) * 4 / 2;
+    out[3] = Val<T>(3) * 4 / 2;
   });
-  const auto outcomes =
-      run_everywhere(*k, {{1}, {1}}, {buffer<f32>({3, 4, 2}), buffer<f64>({3, 4, 2}), filled<f32>(3, 99), filled<f64>(2, 99)});
-  expect<f32>(outcomes, 2, {6, 6, 6});
-  expect<f64>(outcomes, 3, {6, 6});
+  check_run(*k, {{1}, {1}}, {buffer<T>({T(3.0f), T(4.0f), T(2.0f)}), filled<T>(4, 99)}, 1, std::vector<T>(4, T(6.0f)));
+}
+
+}  // namespace
+
+TEST_CASE("a * b / c gives the same through a value, a local and a branch") {
+  check_chains<f16>();
+  check_chains<bf16>();
+  check_chains<f32>();
+  check_chains<f64>();
 }
 
 TEST_CASE("neg, abs and copysign move the sign bit of anything, loads and selects move every bit") {

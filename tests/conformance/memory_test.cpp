@@ -279,18 +279,22 @@ TEST_CASE("as much shared memory as there is: two static arrays and the rest dyn
 
 TEST_CASE("shared arrays of any types and lengths do not overlap and are aligned for their elements") {
   const auto k = kernel("layout", [](Out<f64> out, Out<u32> flags) {
-    Shared<bool> three(3);
+    Shared<u8> three(3);
     Shared<f64> wide(4);
+    Shared<bool> flag(3);
     Shared<u32> one(1);
     Shared<u64, 2> table(3, 5);
     auto t = thread_id().x;
-    If (t < 3) { three[t] = t != 1; }
+    If (t < 3) {
+      three[t] = cast<u8>(t) + 100;
+      flag[t] = t != 1;
+    }
     If (t < 4) { wide[t] = cast<f64>(t) + 0.5; }
     If (t == 4) { one[0] = 42; }
     If (t < 15) { table[t / 5, t % 5] = cast<u64>(t) << 33; }
     barrier();
     If (t < 4) { out[t] = wide[t] + cast<f64>(one[0]) + cast<f64>(table[2, t] >> 33); }
-    If (t < 3) { flags[t] = cast<u32>(three[t]); }
+    If (t < 3) { flags[t] = cast<u32>(three[t]) * 2 + cast<u32>(flag[t]); }
   });
   const auto prepared = k->prepared();
   REQUIRE(prepared.has_value());
@@ -299,7 +303,7 @@ TEST_CASE("shared arrays of any types and lengths do not overlap and are aligned
   }
   const auto outcomes = run_everywhere(*k, {{1}, {33}}, {filled<f64>(4, 99), filled<u32>(3, 99)});
   expect<f64>(outcomes, 0, {52.5, 54.5, 56.5, 58.5});
-  expect<u32>(outcomes, 1, {1, 0, 1});
+  expect<u32>(outcomes, 1, {201, 202, 205});
 }
 
 TEST_CASE("nothing to do: no elements, no blocks, no memory, and the next launch is right") {
@@ -393,7 +397,17 @@ TEST_CASE("scalar parameters of mixed size arrive whatever stands in front of th
     Arg value;
     f64 arrives;
   };
-  const Row rows[] = {{"u8", scalar<u8>(200), 200},
+  const Row rows[] = {{"u8", scalar<u8>(7), 7},
+                      {"f64", scalar<f64>(2.5), 2.5},
+                      {"i16", scalar<i16>(-3), -3},
+                      {"u64", scalar<u64>(11), 11},
+                      {"u64", scalar<u64>(12), 12},
+                      {"u8", scalar<u8>(9), 9},
+                      {"f32", scalar<f32>(0.5f), 0.5},
+                      {"bool", scalar<bool>(true), 1},
+                      {"i64", scalar<i64>(-1), -1},
+                      {"f16", scalar<f16>(f16(-1.5)), -1.5},
+                      {"u8", scalar<u8>(200), 200},
                       {"i16", scalar<i16>(-300), -300},
                       {"u32", scalar<u32>(7), 7},
                       {"f64", scalar<f64>(2.5), 2.5},
@@ -411,8 +425,8 @@ TEST_CASE("scalar parameters of mixed size arrive whatever stands in front of th
     std::vector<Arg> args;
     std::vector<f64> wanted;
     for (u32 i = 0; i < extra; ++i) {
-      heads += "  scalar e" + std::to_string(i) + " : u32\n";
-      args.push_back(scalar<u32>(1000 + i));
+      heads += "  scalar e" + std::to_string(i) + " : u8\n";
+      args.push_back(scalar<u8>(static_cast<u8>(200 + i)));
     }
     for (const Row& row : rows) {
       const std::string n = std::to_string(wanted.size()), type(row.type);

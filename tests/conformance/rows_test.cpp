@@ -242,6 +242,80 @@ TEST_CASE("the least and the most of no elements is what was there") {
   check_fold_of_nothing<f32>(std::numeric_limits<f32>::infinity(), -std::numeric_limits<f32>::infinity());
 }
 
+TEST_CASE("threads write through a table of places, and what no place names stays") {
+  const auto k = kernel("permute", [](In<u32> at, InOut<u32> out) {
+    auto t = thread_id().x;
+    out[at[t]] = t;
+  });
+  check_run<u32>(*k, {{1}, {2}}, {buffer<u32>({1, 2}), filled<u32>(4, 9)}, 1, {9, 0, 1, 9});
+  check_run<u32>(*k, {{1}, {2}}, {buffer<u32>({3, 0}), filled<u32>(4, 9)}, 1, {1, 9, 9, 0});
+}
+
+TEST_CASE("the coordinates of an offset in a view of any strides") {
+  // Of element i in dimension d: i / stride(d) % extent(d).
+  std::string text =
+      "kir 1\nkernel \"coordinates\" {\n  buffer a : f32[*, *, *] in strided\n  buffer out : u64[*, *] out\n  body {\n"
+      "    %i = thread_id.x : u32\n    %wide = cast %i : u64\n";
+  for (const std::string d : {"0", "1", "2"}) {
+    text += "    %d" + d + " = const " + d + " : u32\n    %s" + d + " = stride a." + d + " : u64\n    %e" + d + " = extent a." + d +
+            " : u64\n    %q" + d + " = div %wide, %s" + d + "\n    %c" + d + " = rem %q" + d + ", %e" + d + "\n    store out[%d" + d +
+            ", %i], %c" + d + "\n";
+  }
+  Arg a = buffer(std::vector<f32>(12), {2, 2, 3});
+  a.strides = {2, 1, 4};
+  std::vector<u64> wanted;
+  for (u64 i = 0; i < 12; ++i) wanted.push_back(i / 2 % 2);
+  for (u64 i = 0; i < 12; ++i) wanted.push_back(i % 2);
+  for (u64 i = 0; i < 12; ++i) wanted.push_back(i / 4);
+  check_run(*from_text(text + "  }\n}\n"), {{1}, {12}}, {a, buffer(std::vector<u64>(36, 99), {3, 12})}, 1, wanted);
+}
+
+TEST_CASE("a permuted view is copied into dense memory, also of eight numbers of four bits in a word") {
+  const auto k = kernel("contiguous", [](In<u32, 3, Strided> in, Out<u32, 3> out) {
+    auto [c, r, p] = global_id();
+    If (p < out.extent(0) && r < out.extent(1) && c < out.extent(2)) { out[p, r, c] = in[p, r, c]; }
+  });
+  // Rows of `columns` numbers of four bits; out has the columns as rows.
+  const auto packed = kernel("contiguous_packed", [](In<u32, 2> in, Out<u32, 2> out) {
+    auto [w, r, z] = global_id();
+    (void)z;
+    If (r < out.extent(0) && w < out.extent(1)) {
+      Var<u32> word = 0;
+      for (u32 j = 0; j < 8; ++j) word |= (in[w * 8 + j, r / 8] >> r % 8 * 4 & 0xf) << j * 4;
+      out[r, w] = word;
+    }
+  });
+  struct Shape {
+    u32 planes, rows, columns;
+    Ways ways;
+  };
+  const Ways fewer{.checked = false, .interpreter = false, .ptx = Ptx::Sm90, .levels = false};  // a million elements
+  for (const auto& [planes, rows, columns, ways] :
+       {Shape{1, 8, 16, {}}, {1, 8, 8, {}}, {1, 4096, 256, fewer}, {1, 8192, 32, fewer}, {3, 5, 7, {}}}) {
+    CAPTURE(rows);
+    CAPTURE(columns);
+    const std::size_t n = std::size_t{planes} * rows * columns;
+    const auto x = made_of<u32>(n, [](auto i) { return i * 2654435761u; });
+    // The last two dimensions are exchanged.
+    Arg in = buffer(x, {planes, columns, rows});
+    in.strides = {u64{rows} * columns, 1, columns};
+    check_run(*k, {{(rows + 31) / 32, columns, planes}, {32}}, {in, buffer(std::vector<u32>(n, 9), {planes, columns, rows})}, 1,
+              made_of<u32>(n, [&](auto i) { return x[i / (rows * columns) * rows * columns + i % rows * columns + i / rows % columns]; }),
+              ways);
+    if (rows % 8 != 0 || columns % 8 != 0) continue;
+    const auto nibble = [](u32 r, u32 c) { return (r * 7 + c * 3 + r * c) & 0xf; };
+    std::vector<u32> words(rows * columns / 8), wanted(words.size());
+    for (u32 r = 0; r < rows; ++r) {
+      for (u32 c = 0; c < columns; ++c) {
+        words[r * (columns / 8) + c / 8] |= nibble(r, c) << c % 8 * 4;
+        wanted[c * (rows / 8) + r / 8] |= nibble(r, c) << r % 8 * 4;
+      }
+    }
+    check_run(*packed, {{(rows / 8 + 31) / 32, columns}, {32}},
+              {buffer(words, {rows, columns / 8}), buffer(std::vector<u32>(words.size(), 9), {columns, rows / 8})}, 1, wanted, ways);
+  }
+}
+
 TEST_CASE("one bad index among 1024 is found, and the clean ones are right") {
   const auto k = made(record(
       "gather",

@@ -97,6 +97,22 @@ TEST_CASE("each example and each text of tests/docs is on a page, and each text 
   }
 }
 
+TEST_CASE("every test that a page names is there") {
+  std::size_t named = 0;
+  for (const std::string& page : pages(kRoot)) {
+    const std::string text = read_file(kRoot + "/" + page);
+    const std::regex name("`(?:([a-z]+)/)?([a-z0-9_]+_test)`");
+    for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at, ++named) {
+      const std::string folder = (*at)[1], file = (*at)[2].str() + ".cpp";
+      bool there = false;
+      for (const char* in : {"conformance", "runtime"})
+        there = there || (folder.empty() && fs::exists(kRoot + "/tests/" + in + "/" + file));
+      CHECK_MESSAGE((there || fs::exists(kRoot + "/tests/" + folder + "/" + file)), page << " names " << at->str());
+    }
+  }
+  CHECK(named > 100);
+}
+
 TEST_CASE("a page takes the place of its blocks, and says which line shows what is not there") {
   TempFolder root;
   fs::create_directories(root.file("t"));
