@@ -103,14 +103,18 @@ TEST_CASE("docs/language/families: launches and configs") {
     check_text("config_value", docs_families::matmul.with({.tile = 9})({{1}, {9, 9}}, a, b, c).error().text());
   }
   // example: enumerate
-  const auto configs = docs_families::matmul_space().configs();   // those that may be: tile = 16, 8 and 32
-  const auto refusals = docs_families::matmul_space().refused();  // with .config, .text and .reason
+  const Space<MatmulCfg> all = docs_families::matmul_space();
+  const auto configs = all.configs();   // those that may be: tile = 16, 8 and 32
+  const auto refusals = all.refused();  // with .config, .text and .reason
+  const MatmulCfg usual = all.defaults();
+  const std::string name = all.text({.tile = 8});  // "tile=8,transposed=false"
+  const bool knows_its_launch = all.has_launch();
   // end
+  CHECK(usual.tile == 16);
+  CHECK(name == "tile=8,transposed=false");
+  CHECK(knows_its_launch);
   CHECK(configs.size() == 3);
   CHECK(configs.front().tile == 16);
   REQUIRE(refusals.size() == 1);
   CHECK(refusals[0].text == "tile=64,transposed=false");
-  CHECK(docs_families::matmul_space().defaults().tile == 16);
-  CHECK(docs_families::matmul_space().text(MatmulCfg{.tile = 8}) == "tile=8,transposed=false");
-  CHECK(docs_families::matmul_space().has_launch());
 }

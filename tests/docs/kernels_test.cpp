@@ -83,6 +83,16 @@ TEST_CASE("docs/language/kernels: the registry") {
   CHECK(listed.find("docs_kernels::smooth: In<f32> x\ndocs_kernels::smooth: Out<f32> y\n") != std::string::npos);
   REQUIRE(found.has_value());
   CHECK((*found)->name() == "docs_kernels::smooth");
+  // example: entry
+  const KernelEntry& entry = **found;
+  const std::string where = entry.place();                 // "blur.cpp:12"
+  const bool family = !entry.axes().empty();               // whether it has a config
+  const std::vector<std::string> texts = entry.configs();  // "tile=8,unroll=2" ...; one that is empty without a config
+  const auto variant = entry.variant(texts.front());       // recorded; its IR: variant.value()->recorded()
+  // end
+  CHECK(where.find("kernels_test.cpp:") != std::string::npos);
+  CHECK_FALSE(family);
+  CHECK(variant.value()->recorded().name == "docs_kernels::smooth");
 }
 
 TEST_CASE("docs/language/kernels: without a name, and as IR") {

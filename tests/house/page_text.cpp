@@ -5,19 +5,35 @@
 
 namespace kiln::house {
 
+namespace {
+
+void add_words(std::set<std::string>& words, const std::string& code) {
+  static const std::regex word("[A-Za-z_][A-Za-z0-9_]*");
+  for (std::sregex_iterator at(code.begin(), code.end(), word), end; at != end; ++at) words.insert(at->str());
+}
+
+}  // namespace
+
 std::set<std::string> code_words(const std::string& page) {
   std::set<std::string> words;
-  const std::regex quoted("`([^`]+)`"), word("[A-Za-z_][A-Za-z0-9_]*");
-  const auto add = [&](const std::string& code) {
-    for (std::sregex_iterator at(code.begin(), code.end(), word), end; at != end; ++at) words.insert(at->str());
-  };
   std::istringstream in(page);
   bool block = false;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("```")) block = !block;
-    else if (block) add(line);
+    else if (block) add_words(words, line);
     else
-      for (std::sregex_iterator at(line.begin(), line.end(), quoted), end; at != end; ++at) add((*at)[1]);
+      for (const std::string& code : quoted(line)) add_words(words, code);
+  }
+  return words;
+}
+
+std::set<std::string> example_words(const std::string& page) {
+  std::set<std::string> words;
+  std::istringstream in(page);
+  bool block = false;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("```")) block = line == "```cpp";
+    else if (block) add_words(words, line.substr(0, line.find("//")));
   }
   return words;
 }

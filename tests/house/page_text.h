@@ -9,6 +9,9 @@ namespace kiln::house {
 // The words inside `code` and blocks of a page.
 std::set<std::string> code_words(const std::string& page);
 
+// The words of the C++ blocks alone, without their comments.
+std::set<std::string> example_words(const std::string& page);
+
 // The rows of the tables of a page, as their cells; header rows and rulers left out.
 std::vector<std::vector<std::string>> table_rows(const std::string& page);
 
