@@ -171,3 +171,19 @@ TEST_CASE("every sentence in the index of errors is one of the sources") {
       }
   }
 }
+
+TEST_CASE("every sentence that the C++ compiler can print has a mistake that brings it") {
+  std::string expected;
+  for (const auto& entry : fs::directory_iterator(kRoot + "/tests/misuse/cases")) {
+    const std::string text = read_file(entry.path().string());
+    expected += text.substr(0, text.find('\n') + 1);
+  }
+  std::size_t sentences = 0;
+  for (const auto& entry : fs::directory_iterator(kRoot + "/dsl/include/kiln/dsl"))
+    for (const std::string& text : literals(read_file(entry.path().string())))
+      if (text.starts_with("kiln: ") && text.ends_with(".")) {
+        CHECK_MESSAGE(expected.find("// expect: " + text + "\n") != std::string::npos, entry.path().filename().string() << ": " << text);
+        ++sentences;
+      }
+  CHECK(sentences > 40);
+}

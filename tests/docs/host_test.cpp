@@ -1,0 +1,107 @@
+// The examples of docs/host.md and docs/failures.md.
+#include <cstdlib>
+
+#include "docs/examples.h"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace docs_host {
+
+KILN_KERNEL(saxpy, (In<f32> x, InOut<f32> y, Val<f32> a))
+{
+  require(x.size() >= y.size());
+  auto i = global_id().x;
+  If (i < y.size()) { y[i] = a * x[i] + y[i]; }
+}
+
+KILN_KERNEL(blur, (In<f32, 2> x, Out<f32, 2> y))
+{
+  block_size(16, 16);
+  require(x.extent(0) >= y.extent(0) && x.extent(1) >= y.extent(1));
+  auto [c, r, z] = global_id();
+  If (r < y.extent(0) && c < y.extent(1)) { y[r, c] = (x[r, max(c, 1) - 1] + x[r, c]) / 2; }
+}
+
+struct TileCfg {
+  u32 tile = 16;
+};
+KILN_CONFIG(TileCfg, tile)
+
+KILN_KERNEL(reversed, (const TileCfg& cfg, In<f32> x, Out<f32> y))
+{
+  DynamicShared<f32> s;
+  auto t = thread_id().x;
+  If (t < cfg.tile && t < x.size()) { s[t] = x[t]; }
+  barrier();
+  If (t < y.size() && t < cfg.tile) { y[t] = s[cfg.tile - 1 - t]; }
+}
+
+}  // namespace docs_host
+
+TEST_CASE("docs/host: devices and streams") {
+  // example: devices
+  Client c = Client::default_client();                    // KILN_DEVICE, else the first usable GPU, else the CPU; throws kiln::Exception
+  Client cpu = Client::open("cpu").value();               // by name
+  const DeviceProperties& properties = cpu.properties();  // name, kind, arch and limits
+  Stream s = cpu.stream();                                // a new ordered queue; cpu.default_stream() is the calling thread's own
+  s.sync();                                               // waits; reports device faults, never a launch's failure
+  // end
+  CHECK(properties.kind == "cpu");
+  CHECK(!c.properties().name.empty());
+}
+
+TEST_CASE("docs/host: buffers and launches") {
+  using docs_host::blur, docs_host::reversed, docs_host::saxpy;
+  for (const Client& c : devices()) {
+    CAPTURE(c.properties().name);
+    // example: buffers
+    auto a = Buffer<f32>::from_host(c, std::vector<f32>(100, 1)).value();               // copied from the host
+    auto m = Buffer<f32, 2>::from_host(c, std::vector<f32>(6 * 4, 2), {6, 4}).value();  // 6 rows of 4, row-major
+    auto z = Buffer<u32>::zeroed(c, 256).value();
+    auto o = Buffer<f32, 2>::uninitialised(c, 6, 4).value();  // for an Out
+    std::vector<f32> h = a.read().value();                    // waits; refuses memory that carries a failure
+    a.write(h);                                               // as many elements as the buffer has
+    Buffer<f32> part = a.slice(10, 20);                       // 20 elements from number 10 on: the same memory
+    Buffer<f32, 2> grid = a.view(10, 10);                     // other extents of the same product: the same memory
+    const u64 elements = grid.size(), rows = m.extent(0);
+    // end
+    CHECK(elements == 100);
+    CHECK(rows == 6);
+    CHECK(z.read().value()[255] == 0);
+    auto b = Buffer<f32>::from_host(c, std::vector<f32>(100, 2)).value();
+    auto out = Buffer<f32>::uninitialised(c, 8).value();
+    // example: launching
+    const Stream s = c.stream();
+    saxpy(for_num_elems(100), a, b, 2.0f);     // the default stream of the buffers' client
+    saxpy(s, for_num_elems(100), a, b, 2.0f);  // a stream
+    blur(s, {{1, 1}, {16, 16}}, m, o);         // grid, then block
+    blur(s, cover({4, 6}, {16, 16}), m, o);    // enough blocks of 16 x 16 for 4 columns x 6 rows
+    LaunchConfig config{{1}, {32}};
+    config.shared_bytes = 8 * 4;                           // for a DynamicShared
+    reversed.with({.tile = 8})(s, config, part, out);      // one variant of a family
+    saxpy.unchecked()(s, for_num_elems(100), a, b, 2.0f);  // the author's word that nothing is out of range
+    // end
+    CHECK(b.read().value() == std::vector<f32>(100, 8));
+    CHECK(o.read().value() == std::vector<f32>(24, 2));
+    CHECK(out.read().value() == std::vector<f32>(8, 1));
+    // example: results
+    const Result<void> launched = saxpy(for_num_elems(100), a.slice(0, 50), b, 2.0f);
+    if (!launched.has_value()) {
+      const Error& why = launched.error();  // code(), rule(), kernel(), causes(); text() is for people
+      if (why.rule() == "SizeRequirementViolated") saxpy(for_num_elems(100), a, b, 2.0f).value();  // value() throws kiln::Exception
+    }
+    // end
+    CHECK(b.read().value() == std::vector<f32>(100, 10));
+  }
+}
+
+TEST_CASE("docs/host: the default client's buffers") {
+  // example: default buffers
+  Buffer<f32> a(std::vector<f32>(100, 1));  // on the default client, copied from the host; throws kiln::Exception
+  Buffer<f32, 2> m(std::vector<f32>(6 * 4), {6, 4});
+  // end
+  CHECK(a.read().value() == std::vector<f32>(100, 1));
+  CHECK(m.extent(1) == 4);
+  CHECK(a.client() == Client::default_client());
+}
