@@ -86,24 +86,25 @@ TEST_CASE("docs/language/families") {
 }
 
 TEST_CASE("docs/language/families: launches and configs") {
+  using docs_families::matmul, docs_families::matmul_space;
   for (const Client& client : devices()) {
     CAPTURE(client.properties().name);
     const auto a = Buffer<f32, 2>::from_host(client, {1, 2, 3, 4}, {2, 2}).value(), b = a;
     auto c = Buffer<f32, 2>::zeroed(client, 2, 2).value();
     // example: with
-    const auto all = docs_families::matmul_space();
+    const auto all = matmul_space();
     const MatmulCfg cfg{.tile = 8};
-    docs_families::matmul.with(cfg)(all.launch_for(cfg, {2, 2}), a, b, c);  // one variant
-    docs_families::matmul({{1}, {16, 16}}, a, b, c);                        // the default config
+    matmul.with(cfg)(all.launch_for(cfg, {2, 2}), a, b, c);  // one variant
+    matmul({{1}, {16, 16}}, a, b, c);                        // the default config
     const std::vector<f32> product = c.read().value();
-    const Result<void> refused = docs_families::matmul.with({.tile = 64})({{1}, {32, 32}}, a, b, c);
+    const Result<void> refused = matmul.with({.tile = 64})({{1}, {32, 32}}, a, b, c);
     // end
     CHECK(product == std::vector<f32>{7, 10, 15, 22});
     check_text("config_rule", refused.error().text());
     check_text("config_value", docs_families::matmul.with({.tile = 9})({{1}, {9, 9}}, a, b, c).error().text());
   }
   // example: enumerate
-  const Space<MatmulCfg> all = docs_families::matmul_space();
+  const Space<MatmulCfg> all = matmul_space();
   const auto configs = all.configs();   // those that may be: tile = 16, 8 and 32
   const auto refusals = all.refused();  // with .config, .text and .reason
   const MatmulCfg usual = all.defaults();

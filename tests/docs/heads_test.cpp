@@ -72,6 +72,7 @@ TEST_CASE("docs/language/heads") {
 }
 
 TEST_CASE("docs/language/heads: what is refused") {
+  using docs_heads::scale;
   for (const Client& client : devices()) {
     CAPTURE(client.properties().name);
     const auto x = Buffer<f32, 2>::zeroed(client, 8, 8).value();
@@ -83,8 +84,8 @@ TEST_CASE("docs/language/heads: what is refused") {
     check_text("max_threads", docs_heads::fill({{1}, {512}}, z, 1).error().text());
     // example: shifted
     auto a = z.slice(0, 500), b = z.slice(100, 500);
-    docs_heads::scale(for_num_elems(500), z.slice(0, 500), a, 2);   // the same memory
-    auto refused = docs_heads::scale(for_num_elems(500), a, b, 2);  // shifted: refused
+    scale(for_num_elems(500), z.slice(0, 500), a, 2);   // the same memory
+    auto refused = scale(for_num_elems(500), a, b, 2);  // shifted: refused
     // end
     check_text("aliasing", refused.error().text());
   }

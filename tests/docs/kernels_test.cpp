@@ -47,25 +47,26 @@ TEST_CASE("docs/language: the first kernel") {
 }
 
 TEST_CASE("docs/language/kernels: launches") {
+  using docs_kernels::scalars, docs_kernels::smooth;
   for (const Client& client : devices()) {
     CAPTURE(client.properties().name);
     // example: launches
     const auto x = Buffer<f32>::from_host(client, {3, 6, 9, 3}).value();
     auto y = Buffer<f32>::uninitialised(client, 4).value();
     const Stream stream = client.stream();
-    docs_kernels::smooth(for_num_elems(4), x, y);                      // blocks of 256; this thread's default stream on the device of x
-    docs_kernels::smooth(stream, {{1}, {4}}, x, y);                    // a stream; grid and block
-    docs_kernels::smooth.unchecked()(stream, for_num_elems(4), x, y);  // the author's word that nothing is out of range
-    const Result<void> launched = docs_kernels::smooth.checked()(stream, cover({4, 1}, {2, 1}), x, y);
+    smooth(for_num_elems(4), x, y);                      // blocks of 256; this thread's default stream on the device of x
+    smooth(stream, {{1}, {4}}, x, y);                    // a stream; grid and block
+    smooth.unchecked()(stream, for_num_elems(4), x, y);  // the author's word that nothing is out of range
+    const Result<void> launched = smooth.checked()(stream, cover({4, 1}, {2, 1}), x, y);
     const std::vector<f32> smoothed = y.read().value();  // waits
     // end
     CHECK(launched.has_value());
     CHECK(smoothed == std::vector<f32>{4, 6, 6, 5});
     // example: scalar arguments
     auto z = Buffer<f64>::zeroed(client, 1).value();
-    docs_kernels::scalars({{1}, {1}}, z, 200, -3, 0.5, false);  // exact in u8 and in i64; 0.5 is rounded to an f32
+    scalars({{1}, {1}}, z, 200, -3, 0.5, false);  // exact in u8 and in i64; 0.5 is rounded to an f32
     const f64 sum = z.read().value()[0];
-    const Result<void> refused = docs_kernels::scalars({{1}, {1}}, z, 300, 0, 0, false);
+    const Result<void> refused = scalars({{1}, {1}}, z, 300, 0, 0, false);
     // end
     CHECK(sum == 197.5);
     check_text("argument_value", refused.error().text());

@@ -112,12 +112,15 @@ KILN_KERNEL(beyond, (In<f32> x, Out<f32> y))
 
 // example: negative
 KILN_KERNEL(negative, (In<f32> x, Out<f32> y))
-{ y[0] = x[-1]; }
+{
+  y[0] = x[-1];  // before the first element
+}
 // end
 
 }  // namespace docs_memories
 
 TEST_CASE("docs/language/memories: buffers") {
+  using docs_memories::row_sums;
   check_example<f32>(docs_memories::transpose, {{1}, {3, 2}},
                      {buffer<f32>({1, 2, 3, 4, 5, 6}, {2, 3}), buffer(std::vector<f32>(6), {3, 2})}, 1, {1, 4, 2, 5, 3, 6});
   check_example<u32>(docs_memories::subscripts, {{1}, {1}},
@@ -130,7 +133,7 @@ TEST_CASE("docs/language/memories: buffers") {
     auto y = Buffer<i32>::zeroed(client, 3).value();
     // example: strided launch
     const auto a = Buffer<i32, 2>::from_host(client, {1, 2, 3, 4, 5, 6}, {2, 3}).value();
-    docs_memories::row_sums({{1}, {3}}, StridedView(a).transposed(), y);  // the sums of the columns of a
+    row_sums({{1}, {3}}, StridedView(a).transposed(), y);  // the sums of the columns of a
     // end
     CHECK(y.read().value() == std::vector<i32>{5, 7, 9});
   }

@@ -70,7 +70,9 @@ KILN_KERNEL(flags, (In<i32> x, Out<bool> negative, Out<u32> count))
 
 // example: inexact
 KILN_KERNEL(inexact, (In<u32> x, Out<u32> y))
-{ y[0] = x[0] + -1; }
+{
+  y[0] = x[0] + -1;  // no u32 is -1: write x[0] - 1
+}
 // end
 
 }  // namespace docs_types
