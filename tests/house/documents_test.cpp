@@ -40,6 +40,25 @@ std::set<std::string> everything_shown() {
   return all;
 }
 
+// What a link can lead to in a page: its headings, as a browser shows them, and its anchors.
+std::set<std::string> anchors(const std::string& text) {
+  std::set<std::string> all;
+  std::istringstream in(text);
+  const std::regex anchor("<a id=\"([^\"]+)\">");
+  for (std::string line; std::getline(in, line);) {
+    for (std::sregex_iterator at(line.begin(), line.end(), anchor), end; at != end; ++at) all.insert((*at)[1]);
+    if (!line.starts_with("#")) continue;
+    std::string slug;
+    for (const char c : line.substr(std::min(line.find(' ') + 1, line.size()))) {
+      if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_')
+        slug += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      else if (c == ' ') slug += '-';
+    }
+    all.insert(slug);
+  }
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("the pages show their code and texts as the sources have them; ./dev docs writes them") {
@@ -95,6 +114,28 @@ TEST_CASE("each example and each text of tests/docs is on a page, and each text 
     CHECK_MESSAGE(all.contains(file), file);
     CHECK_MESSAGE(sources.find("\"" + fs::path(file).stem().string() + "\"") != std::string::npos, file << " is compared by no test");
   }
+}
+
+TEST_CASE("every link of a page leads to a file that is there, and to a heading or an anchor in it") {
+  std::size_t links = 0;
+  for (const std::string& page : pages(kRoot)) {
+    const std::string text = read_file(kRoot + "/" + page);
+    const std::regex link(R"(\]\(([^)#: ]*)(#[^) ]+)?\))");
+    bool block = false;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with("```")) block = !block;
+      if (block || line.starts_with("    ")) continue;
+      for (std::sregex_iterator at(line.begin(), line.end(), link), end; at != end; ++at, ++links) {
+        const fs::path target = fs::path(kRoot + "/" + page).parent_path() / (*at)[1].str();
+        const std::string file = (*at)[1].length() == 0 ? kRoot + "/" + page : target.lexically_normal().string();
+        CHECK_MESSAGE(fs::exists(file), page << " links to " << (*at)[0].str());
+        if (fs::is_regular_file(file) && (*at)[2].matched)
+          CHECK_MESSAGE(anchors(read_file(file)).contains((*at)[2].str().substr(1)), page << " links to " << (*at)[0].str());
+      }
+    }
+  }
+  CHECK(links > 100);
 }
 
 TEST_CASE("every test that a page names is there") {
