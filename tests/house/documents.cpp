@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -99,6 +100,22 @@ std::string table_of_mistakes(const std::string& root, const std::string& folder
   return table;
 }
 
+// The rows KILN_ROW(NAME, kind, "cause", "remedy") of a source; a remedy may be a constant of it.
+std::string table_of_results(const std::string& file) {
+  const std::string source = file_text(file);
+  std::map<std::string, std::string> constants;
+  const std::regex constant(R"re(constexpr const char\* (k\w+) = "([^"]*)";)re"),
+      row(R"re(KILN_ROW\((\w+), (\w+), "([^"]*)", (?:"([^"]*)"|(k\w+))\))re");
+  for (std::sregex_iterator at(source.begin(), source.end(), constant), end; at != end; ++at) constants[(*at)[1]] = (*at)[2];
+  std::string table = "| result | what it means | what to do | loses the device |\n|---|---|---|---|\n";
+  std::size_t rows = 0;
+  for (std::sregex_iterator at(source.begin(), source.end(), row), end; at != end; ++at, ++rows)
+    table += "| `" + (*at)[1].str() + "` | " + (*at)[3].str() + " | " + ((*at)[4].matched ? (*at)[4].str() : constants.at((*at)[5])) +
+             " | " + ((*at)[2] == "Poison" ? "yes" : "") + " |\n";
+  if (rows == 0) throw std::runtime_error(file + " has no rows to list");
+  return table;
+}
+
 const std::string kOpening = "<!-- shows: ", kListing = "<!-- lists: ", kClosing = " -->";
 
 Shown parsed(const std::string& line, int number) {
@@ -161,7 +178,8 @@ std::string rendered(const std::string& root, const std::string& page_text) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     text += lines[i] + "\n";
     if (lines[i].starts_with(kListing) && lines[i].ends_with(kClosing)) {
-      text += table_of_mistakes(root, lines[i].substr(kListing.size(), lines[i].size() - kListing.size() - kClosing.size()));
+      const std::string what = lines[i].substr(kListing.size(), lines[i].size() - kListing.size() - kClosing.size());
+      text += what.ends_with(".cpp") ? table_of_results(root + "/" + what) : table_of_mistakes(root, what);
       while (i + 1 < lines.size() && lines[i + 1].starts_with("|")) ++i;
     }
     if (!shows(lines[i])) continue;

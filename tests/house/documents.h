@@ -6,7 +6,8 @@
 //   <!-- shows: tests/misuse/cases/mix_value.cpp#expect -->  the sentence that the compiler prints for it
 //   <!-- shows: tests/docs/texts/bounds.txt -->          a text that tests/docs compares with what the program prints
 //
-// Below `<!-- lists: tests/misuse/cases -->` stands a table of all those mistakes and their sentences.
+// Below `<!-- lists: tests/misuse/cases -->` stands a table of all those mistakes and their sentences, below
+// `<!-- lists: runtime/cuda/errors.cpp -->` one of the results of the CUDA driver that its table explains.
 // What the block or table holds is written by ./dev docs, never by hand.
 #pragma once
 #include <string>

@@ -162,6 +162,9 @@ TEST_CASE("a page takes the place of its blocks, and says which line shows what 
   root.write("t/w.txt", "what\n  it says\n");
   fs::create_directories(root.file("t/m"));
   for (const char* name : {"t/m/y.cpp", "t/m/x.cpp"}) root.write(name, "// expect: kiln: a | b\nint bad;\n");
+  root.write("t/r.cpp",
+             "constexpr const char* kThat = \"do that\";\n  KILN_ROW(E_ONE, Poison, \"one\", \"do this\")\n  KILN_ROW(E_TWO, Other, "
+             "\"two\", kThat)\n");
   root.write("t/m/z.cpp", "// expect: ok\nint good;\n");
   struct Row {
     const char *page, *wanted;
@@ -175,6 +178,9 @@ TEST_CASE("a page takes the place of its blocks, and says which line shows what 
       {"<!-- shows: t/w.txt -->\n", "<!-- shows: t/w.txt -->\n```text\nwhat\n  it says\n```\n"},
       {"<!-- lists: t/m -->\n| old |\n\nb\n",
        "<!-- lists: t/m -->\n| sentence | mistakes |\n|---|---|\n| `kiln: a \\| b` | [x](../t/m/x.cpp) [y](../t/m/y.cpp) |\n\nb\n"},
+      {"<!-- lists: t/r.cpp -->\n",
+       "<!-- lists: t/r.cpp -->\n| result | what it means | what to do | loses the device |\n|---|---|---|---|\n"
+       "| `E_ONE` | one | do this | yes |\n| `E_TWO` | two | do that |  |\n"},
       {"nothing\n", "nothing\n"},
   };
   for (const Row& row : rows) {

@@ -93,7 +93,7 @@ std::vector<std::string> literals(const std::string& source) {
 }
 
 std::size_t word_count(const std::string& text) {
-  const std::regex word("[A-Za-z]+");
+  const std::regex word("[A-Za-z_]+");
   return static_cast<std::size_t>(std::distance(std::sregex_iterator(text.begin(), text.end(), word), std::sregex_iterator()));
 }
 
