@@ -33,7 +33,8 @@ class Reader {
 
   ir::Type type(const std::string& part) const {
     const std::optional<ir::Type> t = ir::parse_type(part);
-    if (!t || *t == ir::Type::Void) refuse("'" + part + "' is no type; types are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64");
+    if (!t || *t == ir::Type::Void)
+      refuse("'" + part + "' is no type; types are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, e4m3, e5m2");
     return *t;
   }
   std::uint64_t value(ir::Type type, std::string_view part) const {

@@ -71,12 +71,16 @@ std::uint64_t parse_float(ir::Type type, std::string_view text) {
   return std::bit_cast<Bits>(negative ? -value : value);
 }
 
-std::uint64_t parse_half(ir::Type type, std::string_view text) {
+std::uint64_t parse_narrow(ir::Type type, std::string_view text) {
   const double wide = std::bit_cast<double>(parse_float<double, std::uint64_t>(type, text));  // also refuses what is no number
-  if (!std::isfinite(wide)) return ir::float_bits(type, wide) | (text.starts_with('-') ? 0x8000u : 0u);
-  const std::uint64_t bits = ir::to_half(type, std::string(text));
-  if ((bits & 0x7fff) >= ir::half_format(type).infinity) refuse(type, text, ": out of its range");
-  return bits;
+  if (!std::isfinite(wide)) {
+    const ir::NarrowFormat f = ir::narrow_format(type);
+    if (std::isinf(wide) && f.infinity == 0) refuse(type, text, ": it has no infinity");
+    return (std::isinf(wide) ? f.infinity : f.nan) | (text.starts_with('-') ? f.sign() : 0u);
+  }
+  const std::optional<std::uint16_t> bits = ir::to_narrow(type, std::string(text));
+  if (!bits) refuse(type, text, ": out of its range");
+  return *bits;
 }
 
 Json float_json(ir::Type type, std::uint64_t bits) {
@@ -91,7 +95,7 @@ Json float_json(ir::Type type, std::uint64_t bits) {
 std::uint64_t parse_value(ir::Type type, std::string_view text) {
   if (type == ir::Type::F32) return parse_float<float, std::uint32_t>(type, text);
   if (type == ir::Type::F64) return parse_float<double, std::uint64_t>(type, text);
-  if (ir::is_half(type)) return parse_half(type, text);
+  if (ir::is_narrow(type)) return parse_narrow(type, text);
   if (ir::is_bool(type)) {
     if (text == "true" || text == "1") return 1;
     if (text == "false" || text == "0") return 0;
@@ -101,12 +105,12 @@ std::uint64_t parse_value(ir::Type type, std::string_view text) {
 }
 
 std::uint64_t value_of_index(ir::Type type, std::uint64_t n) {
-  if (ir::is_float(type)) return ir::float_bits(type, static_cast<double>(n));
+  if (ir::is_real(type)) return ir::float_bits(type, static_cast<double>(n));
   return n & value_mask(type);
 }
 
 Json value_json(ir::Type type, std::uint64_t bits) {
-  if (ir::is_float(type)) return float_json(type, bits);
+  if (ir::is_real(type)) return float_json(type, bits);
   if (ir::is_bool(type)) return bits != 0;
   if (ir::is_signed(type)) return ir::sign_extend(type, bits);
   if (ir::is_integer(type)) return bits;

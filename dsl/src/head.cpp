@@ -19,7 +19,7 @@ std::string number(ir::Type type, std::uint64_t bits) {
   char text[64];
   std::to_chars_result end{};
   if (type == ir::Type::Bool) return bits ? "true" : "false";
-  if (ir::is_float(type)) return ir::shortest_decimal(type, bits);
+  if (ir::is_real(type)) return ir::shortest_decimal(type, bits);
   if (ir::is_signed(type)) end = std::to_chars(text, text + sizeof text, ir::sign_extend(type, bits));
   else end = std::to_chars(text, text + sizeof text, bits);
   return {text, end.ptr};

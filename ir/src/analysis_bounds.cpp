@@ -20,7 +20,7 @@ class BoundsWalk {
       : k_(kernel), prover_(kernel), sets_(kernel), ranges_(slot_ranges(kernel)), node_(kernel.ops.size(), kNone) {
     held_.resize(k_.slots.size());
     for (std::size_t s = 0; s < held_.size(); ++s)
-      held_[s] = is_float(k_.slots[s].type) ? prover_.opaque(k_.slots[s].type) : prover_.constant(0);
+      held_[s] = is_real(k_.slots[s].type) ? prover_.opaque(k_.slots[s].type) : prover_.constant(0);
   }
 
   std::size_t run() {

@@ -27,7 +27,7 @@ double to_f64(const std::string& text) { return strtod_l(text.c_str(), nullptr, 
 
 // By way of the double next to the number, towards zero, whose last bit is set where it is not the number itself: so rounding that is
 // rounding the number. strtod rounds in the direction that is set.
-std::uint16_t to_half(Type type, const std::string& text) {
+std::optional<std::uint16_t> to_narrow(Type type, const std::string& text) {
   const int before = fegetround();
   const auto read = [&](int direction) {
     fesetround(direction);
@@ -36,7 +36,9 @@ std::uint16_t to_half(Type type, const std::string& text) {
   const double inner = read(FE_TOWARDZERO), low = read(FE_DOWNWARD), high = read(FE_UPWARD);
   fesetround(before);
   const auto bits = std::bit_cast<std::uint64_t>(inner);
-  return round_to_half(type, std::bit_cast<double>(low == high ? bits : bits | 1));
+  const auto odd = std::bit_cast<double>(low == high ? bits : bits | 1);
+  if (!is_finite(odd) || overflows(type, odd)) return std::nullopt;
+  return round_narrow(type, odd);
 }
 
 std::string shortest_decimal(Type type, std::uint64_t bits) {
@@ -47,7 +49,7 @@ std::string shortest_decimal(Type type, std::uint64_t bits) {
   if (type == Type::F64 || value != value || value - value != 0) return text(std::to_chars(buffer, buffer + sizeof buffer, value));
   for (int digits = 1;; ++digits) {
     const std::string s = text(std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, digits));
-    if (to_half(type, s) == static_cast<std::uint16_t>(bits) || digits == 9) return s;  // five tell all apart
+    if (to_narrow(type, s) == static_cast<std::uint16_t>(bits) || digits == 9) return s;  // five tell all apart
   }
 }
 

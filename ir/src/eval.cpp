@@ -189,18 +189,18 @@ double odd_sum(double a, double b) {
 
 Result arithmetic_half(Opcode code, Type t, const Bits* in) {
   constexpr Bits sign = 0x8000;
-  const auto operand = [&](int i) { return half_value(t, static_cast<std::uint16_t>(in[i])); };
+  const auto operand = [&](int i) { return narrow_value(t, static_cast<std::uint16_t>(in[i])); };
   switch (code) {
     case Opcode::Neg: return in[0] ^ sign;
     case Opcode::Abs: return in[0] & ~sign;
     case Opcode::CopySign: return (in[0] & ~sign) | (in[1] & sign);
-    case Opcode::Fma: return round_to_half(t, odd_sum(operand(0) * operand(1), operand(2)));
+    case Opcode::Fma: return round_narrow(t, odd_sum(operand(0) * operand(1), operand(2)));
     default: break;
   }
   const Bits wide[] = {std::bit_cast<Bits>(operand(0)), std::bit_cast<Bits>(operand(1))};
   const Result r = arithmetic<double>(code, wide);
   if (!r || info(code).form == Form::Compare) return r;
-  return round_to_half(t, std::bit_cast<double>(*r));
+  return round_narrow(t, std::bit_cast<double>(*r));
 }
 
 // --- conversions -----------------------------------------------------------------------------------------------------------
@@ -247,17 +247,19 @@ Result with_type(Type t, F&& f) {
 }
 
 Result cast(Type to, Type from, Bits bits) {
-  if (is_half(from)) {  // exact in double
-    const double v = half_value(from, static_cast<std::uint16_t>(bits));
-    return is_half(to) ? round_to_half(to, v) : cast(to, Type::F64, std::bit_cast<Bits>(v));
+  if (!converts(Opcode::Cast, from, to)) return std::nullopt;
+  if (is_float8(from) && to == from) return bits;
+  if (is_narrow(from)) {  // exact in double
+    const double v = narrow_value(from, static_cast<std::uint16_t>(bits));
+    return is_narrow(to) ? round_narrow(to, v) : cast(to, Type::F64, std::bit_cast<Bits>(v));
   }
   return with_type(from, [&](auto source) -> Result {
     using From = decltype(source);
-    if (is_half(to)) {
+    if (is_narrow(to)) {
       const From v = value_of<From>(bits);
       if constexpr (std::integral<From>)
-        return round_to_half(to, odd_double(std::conditional_t<std::is_signed_v<From>, std::int64_t, std::uint64_t>{v}));
-      else return round_to_half(to, static_cast<double>(v));
+        return round_narrow(to, odd_double(std::conditional_t<std::is_signed_v<From>, std::int64_t, std::uint64_t>{v}));
+      else return round_narrow(to, static_cast<double>(v));
     }
     return with_type(to, [&](auto target) -> Result {
       using To = decltype(target);
@@ -287,11 +289,8 @@ std::optional<std::uint64_t> evaluate(Opcode code, Type result_type, Type operan
   }
   if (row.effect != Effect::None || operands.size() != fixed_operands(row.form)) return std::nullopt;
   if (code == Opcode::Select) return operands[0] != 0 ? operands[1] : operands[2];
-  if (code == Opcode::Cast) return result_type != Type::Void ? cast(result_type, operand_type, operands[0]) : std::nullopt;
-  if (code == Opcode::BitCast) {
-    if (bit_width(result_type) != bit_width(operand_type)) return std::nullopt;
-    return operands[0];
-  }
+  if (code == Opcode::Cast) return cast(result_type, operand_type, operands[0]);
+  if (code == Opcode::BitCast) return converts(code, operand_type, result_type) ? Result(operands[0]) : std::nullopt;
   std::array<Bits, 3> in{};
   for (std::size_t i = 0; i < operands.size(); ++i) in[i] = operands[i];
   switch (operand_type) {

@@ -7,7 +7,7 @@
 namespace kiln::ir {
 namespace {
 
-constexpr std::uint8_t B = kBoolClass, I = kIntegerClass, F = kFloatClass;
+constexpr std::uint8_t B = kBoolClass, I = kIntegerClass, F = kFloatClass, S = kStoredClass;
 constexpr OpInfo kOps[kOpcodeCount] = {
 #define KILN_OP(E, mnemonic, form, types, effect, uniformity) \
   OpInfo{mnemonic, Form::form, static_cast<std::uint8_t>(types), Effect::effect, UniformityRule::uniformity},
@@ -33,6 +33,13 @@ std::optional<Opcode> parse_opcode(std::string_view text) {
                                    [](std::uint8_t code, std::string_view wanted) { return kOps[code].mnemonic < wanted; });
   if (it == kByName.end() || kOps[*it].mnemonic != text) return std::nullopt;
   return static_cast<Opcode>(*it);
+}
+
+bool converts(Opcode code, Type from, Type to) {
+  const std::uint8_t types = info(code).types;
+  if ((types & type_class(from)) == 0 || (types & type_class(to)) == 0) return false;
+  if (code == Opcode::BitCast) return bit_width(from) == bit_width(to);
+  return !(is_float8(from) || is_float8(to)) || (is_real(from) && is_real(to));
 }
 
 std::string_view name(Combine c) { return kCombineNames[static_cast<int>(c)]; }

@@ -68,6 +68,7 @@ Prepared prepare(const Kernel& recorded, const PrepareOptions& options) {
   simplify_all(k);
   const std::size_t before = k.ops.size();
   expand_math(k);
+  expand_float8(k);
   expand_halves(k);
   if (k.ops.size() != before) simplify_all(k);  // constants and repetitions inside the expansions
   compact(k);

@@ -161,12 +161,13 @@ std::uint64_t Parser::literal(Type t) {
     if (magnitude == "nan") return 0x7ff8000000000000u | (negative ? std::uint64_t{1} << 63 : 0u);
     if (read_float(s, v)) return std::bit_cast<std::uint64_t>(v);
   } else {
+    const NarrowFormat f = narrow_format(t);
+    const std::uint64_t sign = negative ? f.sign() : 0;
     double v = 0;
-    if (magnitude == "nan") return half_format(t).nan | (negative ? 0x8000u : 0u);
-    if (magnitude == "inf") return half_format(t).infinity | (negative ? 0x8000u : 0u);
-    if (read_float(s, v)) {
-      const std::uint16_t rounded = to_half(t, std::string(s));
-      if ((rounded & 0x7fff) < half_format(t).infinity) return rounded;
+    if (magnitude == "nan") return f.nan | sign;
+    if (magnitude == "inf" && f.infinity != 0) return f.infinity | sign;
+    if (magnitude != "inf" && read_float(s, v)) {
+      if (const auto rounded = to_narrow(t, std::string(s))) return *rounded;
     }
   }
   fail(at, "expected a number that " + std::string(name(t)) + " can hold, found " + describe(at));
@@ -175,7 +176,7 @@ std::uint64_t Parser::literal(Type t) {
 Type Parser::type() {
   const Token t = take(Kind::Word, "a type");
   const std::optional<Type> parsed = parse_type(t.text);
-  if (!parsed) fail(t, "there is no type " + describe(t) + "; the types are bool, i8 ... u64, f16, bf16, f32, f64");
+  if (!parsed) fail(t, "there is no type " + describe(t) + "; the types are bool, i8 ... u64, f16, bf16, f32, f64, e4m3, e5m2");
   return *parsed;
 }
 

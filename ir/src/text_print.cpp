@@ -45,7 +45,7 @@ std::string literal(Type type, std::uint64_t bits) {
 }
 
 // The shortest decimal of a float constant, as a comment.
-std::string comment(Type type, std::uint64_t bits) { return is_float(type) ? "  # " + shortest_decimal(type, bits) : ""; }
+std::string comment(Type type, std::uint64_t bits) { return is_real(type) ? "  # " + shortest_decimal(type, bits) : ""; }
 
 class Printer {
  public:

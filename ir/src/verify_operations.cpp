@@ -11,6 +11,23 @@ namespace {
 
 std::string text(Type t) { return std::string(name(t)); }
 
+// What an operation takes that does not take `t`, and what to write: the end of a refusal.
+std::string needed(std::uint8_t types, Type t) {
+  if (is_float8(t)) return "; such floats are stored, moved and converted only: cast<f32>(x) first";
+  const struct {
+    std::uint8_t type_class;
+    const char* name;
+  } classes[] = {{kBoolClass, "bool"}, {kIntegerClass, "integers"}, {kFloatClass, "floats"}};
+  std::string takes;
+  for (const auto& c : classes) {
+    if ((types & c.type_class) != 0) takes += (takes.empty() ? "" : " and ") + std::string(c.name);
+  }
+  const char* const how = is_float(t)                    ? ": bit_cast its bits or cast its value to one"
+                          : (types & kIntegerClass) != 0 ? ": cast<u32>(x)"
+                                                         : ": cast<f32>(x)";
+  return "; it takes " + takes + how;
+}
+
 // Where an operation stands, as far as it decides what is allowed.
 struct Scope {
   bool root = false;
@@ -88,7 +105,7 @@ class Operations {
         break;
       case Form::Select:
         if (type(op, 0) != Type::Bool) say(" chooses by a bool, not by " + text(type(op, 0)));
-        if (same_operands(op, 1)) result_is(op, type(op, 1));
+        if (same_operands(op, 1) && allowed(row, type(op, 1))) result_is(op, type(op, 1));
         break;
       case Form::Convert: convert(op, row); break;
       case Form::SlotGet:
@@ -112,7 +129,7 @@ class Operations {
         break;
       }
       case Form::Shuffle:
-        result_is(op, type(op, 0));
+        if (allowed(row, type(op, 0))) result_is(op, type(op, 0));
         if (type(op, 1) != Type::U32) say(" takes a lane or distance of u32, not " + text(type(op, 1)));
         break;
       case Form::WarpCombine: combine(op); break;
@@ -186,7 +203,7 @@ class Operations {
 
   bool allowed(const OpInfo& row, Type t) {
     if ((row.types & type_class(t)) != 0) return true;
-    say(" is not defined for " + text(t));
+    say(" is not defined for " + text(t) + needed(row.types, t));
     return false;
   }
 
@@ -208,9 +225,10 @@ class Operations {
 
   void convert(const Op& op, const OpInfo& row) {
     const Type from = type(op, 0);
-    if (!allowed(row, from) || !allowed(row, op.type)) return;
-    if (op.code == Opcode::BitCast && bit_width(from) != bit_width(op.type))
-      say(" from " + text(from) + " to " + text(op.type) + ": the widths differ");
+    if (!allowed(row, from) || !allowed(row, op.type) || converts(op.code, from, op.type)) return;
+    say(" from " + text(from) + " to " + text(op.type) +
+        (op.code == Opcode::BitCast ? ": the widths differ; it takes a type of " + std::to_string(bit_width(from)) + " bits"
+                                    : ": floats of 8 bits convert from and to floats only; cast<f32>(x) on the way"));
   }
 
   void query(const Op& op) {
@@ -255,8 +273,10 @@ class Operations {
     }
     if (has_result(row.form)) result_is(op, m.element);
     if (is_atomic(op.code)) {
-      if ((row.types & type_class(m.element)) == 0) say(which + " is not defined for " + text(m.element));
-      else if (bit_width(m.element) < 32) say(which + ": atomics work on elements of 32 and 64 bits, not on " + text(m.element));
+      if ((row.types & type_class(m.element)) == 0) say(which + " is not defined for " + text(m.element) + needed(row.types, m.element));
+      else if (bit_width(m.element) < 32)
+        say(which + ": atomics work on elements of 32 and 64 bits, not on " + text(m.element) +
+            "; keep the value in an element of 32 bits");
       if (m.space == Space::Local) say(which + ": atomics work on buffers and shared memory, not on a thread's own");
     }
     if (m.space != Space::Global) return;
@@ -272,7 +292,8 @@ class Operations {
     const bool bitwise = how == Combine::And || how == Combine::Or || how == Combine::Xor;
     const std::uint8_t classes = kIntegerClass | (bitwise ? kBoolClass : kFloatClass);
     if (how == Combine::Mul && is_half(type(op, 0))) return say(".mul is not there for " + text(type(op, 0)) + "; cast to f32 and back");
-    if ((classes & type_class(type(op, 0))) == 0) say("." + std::string(name(how)) + " is not defined for " + text(type(op, 0)));
+    if ((classes & type_class(type(op, 0))) == 0)
+      say("." + std::string(name(how)) + " is not defined for " + text(type(op, 0)) + needed(classes, type(op, 0)));
   }
 
   void for_loop(const Op& op) {
@@ -301,6 +322,9 @@ class Operations {
   // --- texts ----------------------------------------------------------------------------------------------------------------
   void check(const Op& op) {
     if (type(op, 0) != Type::Bool) return say(" needs a bool, not " + text(type(op, 0)));
+    for (std::size_t i = 1; i < op.operands.size(); ++i) {
+      if (is_float8(type(op, i))) say(" shows no " + text(type(op, i)) + needed(0, type(op, i)));
+    }
     if (op.imm >= k_.texts.size()) return say(" names a text that does not exist");
     const std::string& words = k_.texts[op.imm];
     std::size_t places = 0;

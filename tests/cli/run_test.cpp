@@ -83,6 +83,57 @@ kernel "halves" {
         json::parse(R"(["0x3dcd", "0x3f80", "0x3380", "0x7f80", "0x8000", "0x7fc0"])"));
 }
 
+TEST_CASE("e4m3 and e5m2 are written and printed as the shortest decimals that are read as them") {
+  TempFolder folder;
+  const std::string kernel = folder.write("narrow.kir", R"(kir 1
+kernel "narrow" {
+  buffer x : e4m3[*] in
+  buffer y : e5m2[*] inout
+  scalar a : e4m3
+  body {
+    %i = global_id.x : u32
+    %n = extent y.0 : u32
+    %c = lt %i, %n : bool
+    if %c {
+      %v = load x[%i]
+      %w = cast %v : f32
+      %a = param a : e4m3
+      %b = cast %a : f32
+      %p = mul %w, %b : f32
+      %q = cast %p : e5m2
+      store y[%i], %q
+    }
+  }
+}
+)");
+  const std::vector<std::string> args{"run",
+                                      kernel,
+                                      "narrow",
+                                      "--grid",
+                                      "1",
+                                      "--block",
+                                      "32",
+                                      "--arg",
+                                      "in:e4m3:[0.4,-448,0x1p-9,nan,-0.0]",
+                                      "--arg",
+                                      "inout:e5m2:[inf,0,0,0,0]",
+                                      "--arg",
+                                      "e4m3:2"};
+  const auto run = json_of(kiln_program(args));
+  CHECK(run["outputs"][0]["type"] == "e5m2");
+  CHECK(run["outputs"][0]["values"] == json::parse(R"([0.8, -900.0, 0.004, "nan", -0.0])"));
+  std::vector<std::string> as_bits = args;
+  as_bits.push_back("--bits");
+  as_bits[8] = "in:e4m3:iota:5";
+  CHECK(json_of(kiln_program(as_bits))["outputs"][0]["values"] == json::parse(R"(["0x00", "0x40", "0x44", "0x46", "0x48"])"));
+  for (const char* wrong : {"in:e4m3:[inf]", "in:e4m3:[464.1]", "in:e4m3:[x]"}) {
+    as_bits[8] = wrong;
+    const auto refused = kiln_program(as_bits);
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("is no value of type e4m3") != std::string::npos);
+  }
+}
+
 TEST_CASE("contents come from lists, files and iota, with one or more extents") {
   TempFolder folder;
   const std::string two("\x00\x00\x80\x3f\x00\x00\x00\x40", 8);  // 1.0f, 2.0f

@@ -84,12 +84,12 @@ std::vector<std::uint64_t> interesting(Type t) {
                            0x1p-25, 0x1.8p-25, 0x1.0000000001p-25, 0x1p-134, 0x1.0000000001p-134, 0x1.ffp127, 0x1.feffffffffp127})
       v.push_back(std::bit_cast<std::uint64_t>(f));
   } else if (ir::is_half(t)) {
-    const std::uint64_t infinity = ir::half_format(t).infinity, fraction = std::uint64_t{1} << ir::half_format(t).fraction_bits;
+    const std::uint64_t infinity = ir::narrow_format(t).infinity, fraction = std::uint64_t{1} << ir::narrow_format(t).fraction_bits;
     for (const std::uint64_t b : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3}, fraction - 1, fraction, fraction + 1, infinity - 1,
                                   infinity, infinity + 1, infinity + fraction / 2})
       v.push_back(b), v.push_back(b | 0x8000);
     for (const double f : {1.0, 1.5, 2.5, -2.5, 3.7, -0.3, 127.9, -128.5, 255.5, 510.0, 2047.0, 65504.0, -40000.0})
-      v.push_back(ir::round_to_half(t, f));
+      v.push_back(ir::round_narrow(t, f));
   } else {
     for (const std::uint64_t b : {0ull,
                                   1ull,

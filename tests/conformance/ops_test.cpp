@@ -15,8 +15,8 @@ using ir::Type;
 
 namespace {
 
-const std::vector<Type> kTypes{Type::Bool, Type::I8,  Type::U8,  Type::I16,  Type::U16, Type::I32, Type::U32,
-                               Type::I64,  Type::U64, Type::F16, Type::BF16, Type::F32, Type::F64};
+const std::vector<Type> kTypes{Type::Bool, Type::I8,  Type::U8,   Type::I16, Type::U16, Type::I32,  Type::U32, Type::I64,
+                               Type::U64,  Type::F16, Type::BF16, Type::F32, Type::F64, Type::E4M3, Type::E5M2};
 
 void put(std::vector<std::uint8_t>& bytes, std::size_t i, unsigned size, std::uint64_t bits) {
   for (unsigned k = 0; k < size; ++k) bytes[i * size + k] = static_cast<std::uint8_t>(bits >> (8 * k));
@@ -48,8 +48,7 @@ std::vector<Table> tables() {
         case Form::Select: v.push_back({code, t, {Type::Bool, t, t}}); break;
         case Form::Convert:
           for (Type s : kTypes)
-            if ((o.types & ir::type_class(s)) && (code == Opcode::Cast ? s != t : s != t && ir::bit_width(s) == ir::bit_width(t)))
-              v.push_back({code, t, {s}});
+            if (s != t && ir::converts(code, s, t)) v.push_back({code, t, {s}});
           break;
         default: break;
       }

@@ -337,3 +337,38 @@ TEST_CASE("one bad index among 1024 is found, and the clean ones are right") {
     CHECK(o.fault->block[0] * 129 + o.fault->thread[0] == 700);
   }
 }
+
+TEST_CASE("scales of powers of two are made of the bits of floats, rounded up") {
+  const auto k = kernel("power_scale", [](In<f32> in, Out<u8> out) {
+    auto i = thread_id().x;
+    out[i] = cast<u8>((bit_cast<u32>(in[i]) + 0x7fffff) >> 23);
+  });
+  check_run<u8>(*k, {{1}, {4}}, {buffer<f32>({2, 1024, 57312, 0x1p127f}), filled<u8>(4, 99)}, 1, {0x80, 0x89, 0x8F, 0xFE});
+}
+
+TEST_CASE("two bytes are an f16 and back, put together by shifts") {
+  const auto k = kernel("bytes_as_f16", [](In<i8> in, Out<f16> number, Out<i8> back) {
+    auto i = thread_id().x;
+    const auto byte = [&](const Val<u32>& at) { return cast<u16>(bit_cast<u8>(in[at])); };
+    Val<f16> x = bit_cast<f16>(byte(2 * i) | byte(2 * i + 1) << 8);
+    number[i] = x;
+    Val<u16> bits = bit_cast<u16>(x);
+    back[2 * i] = bit_cast<i8>(cast<u8>(bits));
+    back[2 * i + 1] = bit_cast<i8>(cast<u8>(bits >> 8));
+  });
+  const std::vector<i8> bytes{0, 60, 64, -56};
+  const auto outcomes = run_everywhere(*k, {{1}, {2}}, {buffer(bytes), filled<f16>(2, 99), filled<i8>(4, 99)});
+  expect<f16>(outcomes, 1, {f16(1), f16(-8.5)});
+  expect(outcomes, 2, bytes);
+}
+
+TEST_CASE("words of eight signed numbers of 4 bits, times a scale") {
+  const auto k = kernel("four_bits", [](In<u32> words, Val<f32> scale, Out<f32> out) {
+    auto i = thread_id().x;
+    Val<i32> at_top = bit_cast<i32>(words[i / 8] << (28 - i % 8 * 4));
+    out[i] = cast<f32>(at_top >> 28) * scale;
+  });
+  std::vector<f32> wanted;
+  for (i32 q = -8; q < 8; ++q) wanted.push_back(static_cast<f32>(q) * 3.4f);
+  check_run(*k, {{1}, {16}}, {buffer<u32>({0xFEDCBA98, 0x76543210}), scalar(3.4f), filled<f32>(16, 99)}, 2, wanted);
+}

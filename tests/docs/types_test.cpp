@@ -54,6 +54,15 @@ KILN_KERNEL(sum_halves, (In<f16> x, Out<f32> sum, Out<f16> rounded))
 }
 // end
 
+// example: eight bits
+// Stored in a byte, computed as f32.
+KILN_KERNEL(scale_bytes, (In<e4m3> x, Val<f32> scale, Out<e4m3> y))
+{
+  auto i = global_id().x;
+  If (i < y.size() && i < x.size()) { y[i] = cast<e4m3>(cast<f32>(x[i]) * scale); }
+}
+// end
+
 // example: flags
 // bool has a type of its own, in memory one byte: 0 or 1.
 KILN_KERNEL(flags, (In<i32> x, Out<bool> negative, Out<u32> count))
@@ -87,6 +96,8 @@ TEST_CASE("docs/language/types") {
   const std::vector<Arg> halves{buffer<f16>({f16(2048), f16(1), f16(1)}), filled<f32>(1, 0), filled<f16>(1, 0)};
   check_example<f32>(docs_types::sum_halves, {{1}, {1}}, halves, 1, {2050});
   check_example<f16>(docs_types::sum_halves, {{1}, {1}}, halves, 2, {f16(2048)});
+  const std::vector<Arg> bytes{buffer<e4m3>({e4m3(1), e4m3(-0.4), e4m3(300)}), scalar(2.0f), buffer(std::vector<e4m3>(3))};
+  check_example<e4m3>(docs_types::scale_bytes, {{1}, {4}}, bytes, 2, {e4m3(2), e4m3(-0.8), e4m3(448)});
   const std::vector<Arg> flags{buffer<i32>({3, -1, 0, -7}), filled<bool>(4, false), filled<u32>(1, 0)};
   check_example<bool>(docs_types::flags, {{1}, {1}}, flags, 1, {false, true, false, true});
   check_example<u32>(docs_types::flags, {{1}, {1}}, flags, 2, {2});

@@ -182,6 +182,23 @@ TEST_CASE("f16 and bf16 are elements and scalar arguments; host numbers become t
   CHECK(scale_f16(for_num_elems(4), y, 1, 257).error().data().message == "argument 3 ('b') is a number that does not fit Val<bf16>");
 }
 
+KILN_KERNEL(scale_e4m3, (InOut<e4m3> y, Val<e4m3> a, Val<e5m2> b)) {
+  auto i = global_id().x;
+  If (i < y.size()) { y[i] = cast<e4m3>(cast<f32>(y[i]) * cast<f32>(a) + cast<f32>(b)); }
+}
+
+TEST_CASE("e4m3 and e5m2 are elements and scalar arguments; host numbers become them, rounded once, or are refused") {
+  const Client client = test::each_client();
+  auto y = on<e4m3>(client, {e4m3(1), e4m3(0.5), e4m3(0x1p-9), e4m3(448)});
+  CHECK(scale_e4m3(for_num_elems(4), y, 3, 0.25f).has_value());
+  CHECK(y.read().value() == std::vector<e4m3>{e4m3(3.25), e4m3(1.75), e4m3(0.25), e4m3(448)});
+  CHECK(scale_e4m3(for_num_elems(4), y, e4m3(2), e5m2::from_bits(0x7c)).has_value());
+  CHECK(y.read().value() == std::vector<e4m3>(4, e4m3(448)));
+  CHECK(scale_e4m3(for_num_elems(4), y, 17, 1).error().data().message == "argument 2 ('a') is a number that does not fit Val<e4m3>");
+  CHECK(scale_e4m3(for_num_elems(4), y, 465.0, 1).error().data().message == "argument 2 ('a') is a number that does not fit Val<e4m3>");
+  CHECK(scale_e4m3(for_num_elems(4), y, 1, 61440.f).error().data().message == "argument 3 ('b') is a number that does not fit Val<e5m2>");
+}
+
 TEST_CASE("a recording error is what every launch reports, and it stays on the outputs only") {
   const Client client = test::each_client();
   const auto x = on<f32>(client, {1, 2});

@@ -35,6 +35,10 @@ TEST_CASE("a host value that is not exact in its type is a recording error with 
   CHECK(refused([](In<f16> a, Out<f16> b) { b[0] = a[0] + 65536; }, __LINE__) == "the constant 65536 overflows f16");
   HAS(refused([](In<f16> a, Out<f16> b) { b[0] = a[0] * 65520.0; }, __LINE__), "overflows f16");
   HAS(refused([](In<bf16> a, Out<bf16> b) { b[0] = a[0] * 3.4e38; }, __LINE__), "overflows bf16");
+  CHECK(refused([](Out<e4m3> a) { a[0] = 17; }, __LINE__) == "the constant 17 is not exact in e4m3");
+  CHECK(refused([](Out<e4m3> a) { a[0] = 512; }, __LINE__) == "the constant 512 overflows e4m3");
+  HAS(refused([](Out<e4m3> a) { a[0] = 464.5; }, __LINE__), "overflows e4m3");
+  HAS(refused([](Out<e5m2> a) { a[0] = std::numeric_limits<float>::infinity(); }, __LINE__), "inf overflows e5m2");
   CHECK(refused([](Out<u32> b) { b[-1] = 0; }, __LINE__) == "the index -1 is negative and so out of range");
 }
 
@@ -77,6 +81,23 @@ TEST_CASE("host numbers and host halves are constants of f16 and bf16, rounded o
   for (const char* constant : {"const 0x2e66 : f16  # 0.1", "const 0x6800 : f16  # 2048", "const 0x3800 : f16  # 0.5", "const 0x3c00 : f16  # 1",
                                "const 0x3dcd : bf16  # 0.1", "const 0xc040 : bf16  # -3", "param "})
     HAS(s, constant);
+}
+
+TEST_CASE("host numbers and host values are constants of e4m3 and e5m2, rounded once, and nothing else is done with them") {
+  const std::string s = text([](In<e4m3> a, Out<e4m3> b, In<e5m2> c, Out<e5m2> d, Val<e4m3> e, Val<bool> yes) {
+    b[0] = 0.4;
+    b[1] = select(yes, a[0], -2);
+    b[2] = cast<e4m3>(cast<f32>(a[1]) + cast<f32>(e));
+    d[0] = e5m2::from_bits(0x7c);
+    Var<e5m2> v;
+    v = c[0];
+    d[1] = v;
+    d[2] = bit_cast<e5m2>(bit_cast<u8>(e));
+    d[3] = cast<e5m2>(cast<f64>(c[1]));
+  });
+  for (const char* line : {"const 0x2d : e4m3  # 0.4", "const 0xc0 : e4m3  # -2", "select", "cast %", ": e4m3", "const 0x7c : e5m2  # inf",
+                           "const 0x00 : e5m2  # 0", "bit_cast", ": e5m2", "param "})
+    HAS(s, line);
 }
 
 TEST_CASE("every binary operator records its operation") {

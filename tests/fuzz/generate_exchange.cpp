@@ -38,7 +38,7 @@ void Generator::warp_statement() {
       case 0:
       case 1:
       case 2: {
-        const Type t = any_type();
+        const Type t = any_computed();
         const ValueId v = r_.chance(85) ? varying(t).id : value(t, 2).id;
         result = b_.shuffle(r_.pick(shuffles), v, shuffle_lane());
         break;
@@ -69,7 +69,7 @@ void Generator::barrier_statement() {
     static const std::vector<Opcode> votes{Opcode::BarrierAny, Opcode::BarrierAll, Opcode::BarrierCount};
     fold(keep(b_.block_vote(r_.pick(votes), divergent_bool()), true).id);
   } else if (kind == 2) {
-    fold(keep(b_.block_uniform(value(any_type(), 2, true).id), true).id);
+    fold(keep(b_.block_uniform(value(any_computed(), 2, true).id), true).id);
   } else if (exchange_.mem == kNone) {
     b_.barrier();
   } else {

@@ -19,6 +19,10 @@ void Generator::choose_types() {
                                                                            Type::I64, Type::U64, Type::F64, Type::F16, Type::BF16});
     types_.push_back(first);
     if (second != first) types_.push_back(second);
+    if (r_.chance(35)) {  // what only floats convert to and from
+      types_.push_back(r_.chance(50) ? Type::E4M3 : Type::E5M2);
+      if (!ir::is_float(first) && !ir::is_float(second)) types_.push_back(r_.pick(std::vector<Type>{Type::F16, Type::BF16, Type::F32}));
+    }
   } else if (r_.chance(45)) {
     const std::vector<Type> wide{Type::I64, Type::U64, Type::F64};
     const Type first = r_.pick(wide), second = r_.pick(std::vector<Type>{Type::I32, Type::F32, Type::I64, Type::U64, Type::F64});
@@ -30,7 +34,8 @@ void Generator::choose_types() {
   for (const Type t : types_) {
     if (ir::is_integer(t)) integers_.push_back(t);
     if (ir::is_float(t)) floats_.push_back(t);
-    if (!ir::is_bool(t)) numbers_.push_back(t);
+    if (!ir::is_bool(t)) elements_.push_back(t);
+    if (!ir::is_bool(t) && !ir::is_float8(t)) numbers_.push_back(t);
   }
   if (floats_.empty()) floats_ = {Type::F32};
 }
@@ -86,7 +91,7 @@ std::uint32_t Generator::add_buffer(const std::string& name, Type t, const std::
 
 void Generator::declare() {
   // Read anywhere. Some are as long as the grid has threads, so that threads side by side read elements side by side.
-  for (Type t : numbers_)
+  for (Type t : elements_)
     if (r_.chance(45)) {
       std::vector<std::uint64_t> e{r_.chance(50) ? total_ + r_.below(40) : 1 + r_.below(70)};
       for (std::uint32_t more = 25; e.size() < ir::kMaxRank && r_.chance(more); more = 40)
@@ -95,8 +100,8 @@ void Generator::declare() {
       const std::vector<std::uint64_t> strides = r_.chance(20) ? any_strides(e, true) : std::vector<std::uint64_t>{};
       inputs_.push_back({add_buffer("in_" + std::string(ir::name(t)), t, e, ir::Access::In, strides), t, e});
     }
-  for (Type t : numbers_)
-    if (r_.chance(55) || (t == numbers_.back() && own_.empty())) declare_own(t);
+  for (Type t : elements_)
+    if (r_.chance(55) || (t == elements_.back() && own_.empty())) declare_own(t);
   for (int i = 0; i < 2; ++i) {
     const Type t = any_type();
     const std::uint32_t p = b_.scalar("s" + std::to_string(i), t);
@@ -107,7 +112,7 @@ void Generator::declare() {
   }
   if (shape_.atomics && r_.chance(30)) declare_accumulators();
   if (shape_.barriers && r_.chance(60)) {
-    exchange_.type = any_number();
+    exchange_.type = any_element();
     exchange_.extents = {threads_};
     if (r_.chance(25)) {
       exchange_.mem = b_.dynamic_shared("exchange", exchange_.type);
@@ -118,7 +123,7 @@ void Generator::declare() {
     }
   }
   if (r_.chance(25)) {
-    local_.type = any_number();
+    local_.type = any_element();
     local_.extents = {8};
     local_.mem = b_.local("local", local_.type, {8});
   }

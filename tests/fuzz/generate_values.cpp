@@ -99,6 +99,7 @@ Generator::Value Generator::varying(Type t) {
   if (ir::is_bool(t)) return {divergent_bool(), t, false};
   const ValueId spread = b_.binary(Opcode::Mul, r_.chance(50) ? linear_ : b_.query(Opcode::LaneId),
                                    b_.const_u32(r_.pick(std::vector<std::uint32_t>{1, 3, 0x10001, 0x9e3779b1, 0xffffffff})));
+  if (ir::is_float8(t)) return keep(b_.cast(t, varying(any_float()).id), false);
   const ValueId as = t == Type::U32 ? spread : b_.cast(t, spread);
   return keep(r_.chance(50) ? as : b_.binary(r_.chance(50) ? Opcode::Add : Opcode::Sub, as, leaf(t, false).id), false);
 }
@@ -178,8 +179,7 @@ Generator::Value Generator::operation(Type t, int depth, bool uniform) {
       }
       case Form::Convert: {
         const Type s = any_type();
-        if (s == t || !(op.types & cls) || !(op.types & ir::type_class(s))) break;
-        if (op.code == Opcode::BitCast && ir::bit_width(s) != ir::bit_width(t)) break;
+        if (s == t || !ir::converts(op.code, s, t)) break;
         const Value a = value(s, depth - 1, uniform);
         if (op.code == Opcode::BitCast) return keep(b_.bit_cast(t, no_nan(a.id)), a.uniform);
         return keep(b_.cast(t, a.id), a.uniform);

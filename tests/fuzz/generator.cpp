@@ -33,7 +33,9 @@ void Generator::fold(ir::ValueId v) {
   const bool wide = ir::bit_width(t) == 64;
   const Type word = wide ? Type::U64 : Type::U32;
   ValueId bits = v;
-  if (ir::is_float(t)) {  // the bits of a NaN are not specified
+  if (ir::is_float8(t)) {
+    bits = b_.cast(word, b_.bit_cast(Type::U8, v));
+  } else if (ir::is_float(t)) {  // the bits of a NaN are not specified
     const ValueId number = b_.binary(Opcode::Eq, v, v);
     bits = b_.bit_cast(ir::is_half(t) ? Type::U16 : word, v);
     if (ir::is_half(t)) bits = b_.cast(word, bits);

@@ -53,6 +53,10 @@ class Generator {
 
   // Types of this kernel: few, so that its values meet each other.
   Type any_type() { return r_.pick(types_); }
+  Type any_computed() {  // not one that is stored only
+    for (;;)
+      if (const Type t = any_type(); !ir::is_float8(t)) return t;
+  }
   Type any_integer() { return r_.pick(integers_); }
   // One that holds the indices of an array of `count` elements, and what index expressions come to; else u32.
   Type index_type(std::uint64_t count) {
@@ -70,6 +74,7 @@ class Generator {
   }
   Type any_float() { return r_.pick(floats_); }
   Type any_number() { return r_.pick(numbers_); }
+  Type any_element() { return r_.pick(elements_); }
 
   // --- generate_launch.cpp: the launch, its data, what the kernel declares, and how it begins ---
   void choose_types();
@@ -155,7 +160,7 @@ class Generator {
   std::uint32_t threads_ = 1, total_ = 1;
   bool faults_ = false;  // accesses may lie on the edge of their memory
   int budget_ = 0, dear_ = 0, loop_count_ = 0;
-  std::vector<Type> types_, integers_, floats_, numbers_;
+  std::vector<Type> types_, integers_, floats_, numbers_, elements_;  // numbers that are computed with; what memories hold
   std::vector<Memory> inputs_, own_;
   std::vector<std::pair<std::uint32_t, Type>> scalars_;
   std::vector<Accumulator> accumulators_, shared_accumulators_;

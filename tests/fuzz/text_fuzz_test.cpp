@@ -122,6 +122,7 @@ void edit(std::string& text, Random& random) {
                                               "f32",
                                               "i8",
                                               "bf16",
+                                              "e4m3",
                                               "bool",
                                               "void",
                                               "u64",

@@ -41,17 +41,17 @@ std::uint64_t interesting_bits(Random& r, Type t) {
       default: return std::bit_cast<std::uint64_t>(r.pick(table));
     }
   }
-  if (ir::is_half(t)) {
-    const ir::HalfFormat f = ir::half_format(t);
-    const std::uint32_t sign = r.below(2) << 15, fraction = 1u << f.fraction_bits;
+  if (ir::is_narrow(t)) {
+    const ir::NarrowFormat f = ir::narrow_format(t);
+    const std::uint32_t sign = r.below(2) * f.sign(), fraction = 1u << f.fraction_bits;
     switch (r.below(8)) {
-      case 0: return f.infinity | sign;
+      case 0: return (f.infinity != 0 ? f.infinity : f.largest) | sign;
       case 1: return f.nan;
-      case 2: return r.below(fraction) | sign;      // subnormal
-      case 3: return r.next() & 0xffff;             // anything
-      case 4: return f.infinity - 1 - r.below(40);  // the largest
-      case 5: return ir::round_to_half(t, 1) + r.below(2 * fraction) - fraction / 2;
-      default: return ir::round_to_half(t, (static_cast<int>(r.below(200)) - 100) / 8.0);
+      case 2: return r.below(fraction) | sign;          // subnormal
+      case 3: return r.next() & ir::value_mask(t);      // anything
+      case 4: return (f.largest - r.below(40)) | sign;  // the largest
+      case 5: return ir::round_narrow(t, 1) + r.below(2 * fraction) - fraction / 2;
+      default: return ir::round_narrow(t, (static_cast<int>(r.below(200)) - 100) / 8.0);
     }
   }
   const unsigned w = ir::bit_width(t);

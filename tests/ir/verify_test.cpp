@@ -34,6 +34,7 @@ const std::string kDeclarations = R"(
   buffer u : u32[*] inout
   buffer h : f16[*] inout
   buffer bytes : u8[*] inout
+  buffer small : e4m3[*] inout
   buffer t : f64[*] in strided
   scalar n : u32
   scalar tiny : bf16
@@ -48,6 +49,7 @@ const std::string kValues = R"(
   %u64 = const 1 : u64
   %f32 = const 1 : f32
   %f64 = const 1 : f64
+  %e4m3 = const 1 : e4m3
 )";
 
 }  // namespace
@@ -106,7 +108,7 @@ TEST_CASE("a wrong operation is refused with a sentence") {
   } table[] = {
       // types by the op table
       {"add %f32, %f64 @0:7", "a.cpp:7: kernel 'k': add of f32 and f64: the types must be the same; cast one of them"},
-      {"add %u32, %i32", "operation 6: kernel 'k': add of u32 and i32"},
+      {"add %u32, %i32", "operation 7: kernel 'k': add of u32 and i32"},
       {"add %bool, %bool", "add is not defined for bool"},
       {"and %f32, %f32", "and is not defined for f32"},
       {"sqrt %i32", "sqrt is not defined for i32"},
@@ -136,6 +138,27 @@ TEST_CASE("a wrong operation is refused with a sentence") {
       {"%x = load h[%u32]\natomic_add h[%u32], %x", "atomic_add of 'h': atomics work on elements of 32 and 64 bits, not on f16"},
       {"%x = load h[%u32]\n%y = add %x, %f32", "add of f16 and f32: the types must be the same; cast one of them"},
       {"%b = load bytes[%u32]\natomic_add bytes[%u32], %b", "atomic_add of 'bytes': atomics work on elements of 32 and 64 bits, not on u8"},
+      // what is needed where a type is not right
+      {"sqrt %bool", "sqrt is not defined for bool; it takes floats: cast<f32>(x)"},
+      {"sqrt %u32", "sqrt is not defined for u32; it takes floats: cast<f32>(x)"},
+      {"clz %bool", "clz is not defined for bool; it takes integers: cast<u32>(x)"},
+      {"xor %f32, %f32", "xor is not defined for f32; it takes bool and integers: bit_cast its bits or cast its value to one"},
+      {"bit_cast %f32 : u64", "the widths differ; it takes a type of 32 bits"},
+      // floats of 8 bits
+      {"add %e4m3, %e4m3 @0:7",
+       "a.cpp:7: kernel 'k': add is not defined for e4m3; such floats are stored, moved and converted only: cast<f32>(x) first"},
+      {"eq %e4m3, %e4m3", "eq is not defined for e4m3; such floats"},
+      {"abs %e4m3", "abs is not defined for e4m3; such floats"},
+      {"block_uniform %e4m3", "block_uniform is not defined for e4m3; such floats"},
+      {"shuffle_up %e4m3, %u32", "shuffle_up is not defined for e4m3; such floats"},
+      {"warp_reduce.max %e4m3", "warp_reduce.max is not defined for e4m3; such floats"},
+      {"warp_reduce.mul %e4m3", "warp_reduce.mul is not defined for e4m3; such floats"},
+      {"atomic_exchange small[%u32], %e4m3", "atomic_exchange of 'small' is not defined for e4m3; such floats"},
+      {"check %bool, %e4m3, \"{}\"", "check shows no e4m3; such floats"},
+      {"cast %e4m3 : i32", "cast from e4m3 to i32: floats of 8 bits convert from and to floats only; cast<f32>(x) on the way"},
+      {"cast %bool : e5m2", "cast from bool to e5m2: floats of 8 bits"},
+      {"bit_cast %e4m3 : u16", "bit_cast from e4m3 to u16: the widths differ; it takes a type of 8 bits"},
+      {"load x[%e4m3]", "load of 'x': coordinate 0 is e4m3, not an integer"},
       // what the launch gives
       {"param x : f32", "param names no scalar parameter"},
       {"param n : u64", "param gives u32, not u64"},
@@ -183,9 +206,9 @@ TEST_CASE("a wrong operation is refused with a sentence") {
       {"%z = const 0 : u32\nfor %i = %u32, %u32, %z {\n}", "for has the step 0; a step is above 0"},
       {"%m = const -2 : i32\nfor %i = %i32, %i32, %m {\n}", "for has the step -2; a step is above 0"},
       {"for %i = %u32, %u32, %u32 {\n}\nadd %i, %i",
-       "add uses the value of operation 6 (for), which is not defined before it in this block or one around it"},
-      {"if %bool {\n%v = lane_id\n}\nadd %v, %v", "add uses the value of operation 7 (lane_id), which is not defined before it"},
-      {"while {\n%c = const true : bool\nyield %c\n} do {\nnot %c\n}", "not uses the value of operation 7 (const)"},
+       "add uses the value of operation 7 (for), which is not defined before it in this block or one around it"},
+      {"if %bool {\n%v = lane_id\n}\nadd %v, %v", "add uses the value of operation 8 (lane_id), which is not defined before it"},
+      {"while {\n%c = const true : bool\nyield %c\n} do {\nnot %c\n}", "not uses the value of operation 8 (const)"},
       {"while {\nlane_id\n} do {\n}", "while: its condition must end in yield"},
       {"while {\n} do {\n}", "while: its condition must end in yield"},
       {"while {\nyield %u32\n} do {\n}", "yield needs a bool, not u32"},

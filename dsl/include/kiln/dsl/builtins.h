@@ -42,6 +42,7 @@ Val<u32> barrier_count(Use<bool> c);
 template <dsl::Dsl A>
 auto block_uniform(A&& a, dsl::Where w = dsl::Where::current()) {
   using T = dsl::value_t<A>;
+  KILN_COMPUTES(T);
   return Val<T>(dsl::unary(ir::Opcode::BlockUniform, Use<T>(std::forward<A>(a), w)));
 }
 
@@ -67,10 +68,13 @@ void check(const Operand& condition, const char* text, std::initializer_list<Ope
 inline void check(Use<bool> c, dsl::CheckText<0> text) { dsl::check(c, text.text, {}); }
 template <dsl::Dsl A>
 void check(Use<bool> c, dsl::CheckText<1> text, A&& a) {
+  KILN_COMPUTES(dsl::value_t<A>);
   dsl::check(c, text.text, {Use<dsl::value_t<A>>(std::forward<A>(a), c.where)});
 }
 template <dsl::Dsl A, dsl::Dsl B>
 void check(Use<bool> c, dsl::CheckText<2> text, A&& a, B&& b) {
+  KILN_COMPUTES(dsl::value_t<A>);
+  KILN_COMPUTES(dsl::value_t<B>);
   const Use<dsl::value_t<A>> first(std::forward<A>(a), c.where);
   const Use<dsl::value_t<B>> second(std::forward<B>(b), c.where);
   dsl::check(c, text.text, {first, second});

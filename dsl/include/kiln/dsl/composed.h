@@ -48,7 +48,7 @@ concept Integer32 = Integer<T> && sizeof(T) == 4;
   template <dsl::Dsl A>                                              \
   auto NAME(A&& a, dsl::Where w = dsl::Where::current()) {           \
     using T = dsl::value_t<A>;                                       \
-    static_assert(CONDITION<T>, "kiln: " #NAME " " SENTENCE);        \
+    KILN_NEEDS(T, CONDITION<T>, "kiln: " #NAME " " SENTENCE);        \
     const dsl::Operand operands[] = {Use<T>(std::forward<A>(a), w)}; \
     return Val<RESULT>(dsl::compose(dsl::Composed::WHAT, operands)); \
   }
@@ -70,7 +70,7 @@ KILN_COMPOSED_1(find_first_set, FindFirstSet, T, Integer, KILN_INTEGER)
   auto NAME(A&& a, B&& b, dsl::Where w = dsl::Where::current()) {                                   \
     KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B>);                                                   \
     using T = dsl::checked_t<dsl::common_t<A, B>>;                                                  \
-    static_assert(CONDITION<T>, "kiln: " #NAME " " SENTENCE);                                       \
+    KILN_NEEDS(T, CONDITION<T>, "kiln: " #NAME " " SENTENCE);                                       \
     const dsl::Operand operands[] = {Use<T>(std::forward<A>(a), w), Use<T>(std::forward<B>(b), w)}; \
     return Val<T>(dsl::compose(dsl::Composed::WHAT, operands));                                     \
   }
@@ -87,7 +87,7 @@ KILN_COMPOSED_2(rotate_right, RotateRight, Integer, KILN_INTEGER)
   auto NAME(A&& a, B&& b, C&& c, dsl::Where w = dsl::Where::current()) {                                                           \
     KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B KILN_COMMA C>);                                                                     \
     using T = dsl::checked_t<dsl::common_t<A, B, C>>;                                                                              \
-    static_assert(CONDITION<T>, "kiln: " #NAME " " SENTENCE);                                                                      \
+    KILN_NEEDS(T, CONDITION<T>, "kiln: " #NAME " " SENTENCE);                                                                      \
     const dsl::Operand operands[] = {Use<T>(std::forward<A>(a), w), Use<T>(std::forward<B>(b), w), Use<T>(std::forward<C>(c), w)}; \
     return Val<T>(dsl::compose(dsl::Composed::WHAT, operands));                                                                    \
   }

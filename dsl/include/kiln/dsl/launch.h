@@ -14,13 +14,15 @@
 
 namespace kiln {
 
-// A scalar argument: T itself, or any host number that is exact in T (a fraction rounds to f32 or less, as in C++). What does not fit is
-// refused by the launch, with the argument's name. No conversion between bool and numbers, none from a fraction to an integer.
+// A scalar argument: T itself, or any host number that is exact in T (a fraction rounds to f32 or less, as in C++, and may not overflow).
+// What does not fit is refused by the launch, with the argument's name. No conversion between bool and numbers, none from a fraction to an
+// integer.
 template <Scalar T>
 class HostValue {
  public:
   template <class H>
-  requires(std::same_as<H, T> || (dsl::Host<H> && !std::same_as<T, bool> && !std::same_as<H, bool> && (Floating<T> || std::integral<H>)))
+  requires(std::same_as<H, T> ||
+           (dsl::Host<H> && !std::same_as<T, bool> && !std::same_as<H, bool> && (Floating<T> || IsFloat8<T> || std::integral<H>)))
   HostValue(H value) : value_(static_cast<T>(value)) {
     if constexpr (std::same_as<H, T>) {
       fits_ = true;
@@ -29,7 +31,7 @@ class HostValue {
     } else if constexpr (std::integral<H>) {
       fits_ = static_cast<long double>(value_) == static_cast<long double>(value);  // exact: a long double holds every 64-bit integer
     } else {
-      fits_ = !(value - value == 0) || value_ - value_ == 0;  // finite stays finite
+      fits_ = !ir::overflows(ir_type<T>, static_cast<double>(value));
     }
   }
   bool fits() const { return fits_; }
@@ -112,7 +114,7 @@ struct Param {
 };
 template <class T, unsigned R, ir::Access A, Layout L>
 struct Param<View<T, R, A, L>> {
-  static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64.");
+  static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, e4m3 and e5m2.");
 };
 template <Scalar T, unsigned R, ir::Access A, Layout L>
 struct Param<View<T, R, A, L>> {

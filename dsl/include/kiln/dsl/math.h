@@ -22,7 +22,7 @@ using checked_t = std::conditional_t<std::is_void_v<T>, f32, T>;
   template <dsl::Dsl A>                                                           \
   auto NAME(A&& a, dsl::Where w = dsl::Where::current()) {                        \
     using T = dsl::value_t<A>;                                                    \
-    static_assert(CONDITION<T>, "kiln: " #NAME " " SENTENCE);                     \
+    KILN_NEEDS(T, CONDITION<T>, "kiln: " #NAME " " SENTENCE);                     \
     return Val<T>(dsl::unary(ir::Opcode::OPCODE, Use<T>(std::forward<A>(a), w))); \
   }
 #define KILN_FLOAT "needs a float; write cast<f32>(x)."
@@ -68,7 +68,7 @@ KILN_UNARY(popcount, Popcount, Integer, KILN_INTEGER)
   auto NAME(A&& a, B&& b, dsl::Where w = dsl::Where::current()) {    \
     KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B>);                    \
     using T = dsl::checked_t<dsl::common_t<A, B>>;                   \
-    static_assert(CONDITION<T>, "kiln: " #NAME " " SENTENCE);        \
+    KILN_NEEDS(T, CONDITION<T>, "kiln: " #NAME " " SENTENCE);        \
     const Use<T> x(std::forward<A>(a), w), y(std::forward<B>(b), w); \
     return Val<T>(dsl::binary(ir::Opcode::OPCODE, x, y));            \
   }
@@ -90,7 +90,7 @@ KILN_BINARY(mul_hi, MulHi, Integer, KILN_INTEGER)
 template <dsl::Dsl A, class N>
 auto powi(A&& a, N&& n, dsl::Where w = dsl::Where::current()) {
   using T = dsl::value_t<A>;
-  static_assert(Floating<T>, "kiln: powi " KILN_FLOAT);
+  KILN_NEEDS(T, Floating<T>, "kiln: powi " KILN_FLOAT);
   constexpr bool whole = DslOf<N, i32> || std::integral<std::remove_cvref_t<N>>;
   static_assert(whole, "kiln: the exponent of powi is an i32; write cast<i32>(n), or pow(x, y) for an exponent of the base's type.");
   if constexpr (whole) {
@@ -115,7 +115,7 @@ requires dsl::OneKernelType<A, B, C>
 auto fma(A&& a, B&& b, C&& c, dsl::Where w = dsl::Where::current()) {
   KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B KILN_COMMA C>);
   using T = dsl::checked_t<dsl::common_t<A, B, C>>;
-  static_assert(Floating<T>, "kiln: fma " KILN_FLOAT);
+  KILN_NEEDS(T, Floating<T>, "kiln: fma " KILN_FLOAT);
   const Use<T> x(std::forward<A>(a), w), y(std::forward<B>(b), w), z(std::forward<C>(c), w);
   return Val<T>(dsl::ternary(ir::Opcode::Fma, x, y, z));
 }
@@ -142,16 +142,21 @@ Val<T> select(Use<bool> c, Use<T> a, Use<T> b) {
   return Val<T>(dsl::ternary(ir::Opcode::Select, c, a, b));
 }
 
-// Numeric conversion: float to integer saturates and NaN gives 0; bool gives 0 and 1, and a number gives x != 0.
+// Numeric conversion: float to integer saturates and NaN gives 0; bool gives 0 and 1, and a number gives x != 0. To e4m3 and e5m2 it
+// saturates and keeps NaN.
 template <Scalar To, dsl::Dsl A>
 Val<To> cast(A&& a, dsl::Where w = dsl::Where::current()) {
-  return Val<To>(dsl::convert(ir::Opcode::Cast, ir_type<To>, Use<dsl::value_t<A>>(std::forward<A>(a), w)));
+  using From = dsl::value_t<A>;
+  static_assert(!(IsFloat8<To> && std::integral<From>) && !(IsFloat8<From> && std::integral<To>),
+                "kiln: e4m3 and e5m2 convert from and to floats only; write cast<T>(cast<f32>(x)).");
+  return Val<To>(dsl::convert(ir::Opcode::Cast, ir_type<To>, Use<From>(std::forward<A>(a), w)));
 }
 // The same bits as another type of the same width.
 template <Scalar To, dsl::Dsl A>
 Val<To> bit_cast(A&& a, dsl::Where w = dsl::Where::current()) {
   using From = dsl::value_t<A>;
-  static_assert(Number<To> && Number<From> && sizeof(To) == sizeof(From), "kiln: bit_cast needs two number types of the same width.");
+  static_assert(!std::same_as<To, bool> && !std::same_as<From, bool> && sizeof(To) == sizeof(From),
+                "kiln: bit_cast needs two number types of the same width.");
   return Val<To>(dsl::convert(ir::Opcode::BitCast, ir_type<To>, Use<From>(std::forward<A>(a), w)));
 }
 

@@ -65,7 +65,7 @@ dsl::Operand Index::host(H h, const Where& w) {
 // Subscripts and atomics of one memory, for 1 to 4 coordinates. Atomics are relaxed, of device scope, and give the old value.
 template <class Self, class T, unsigned Rank, ir::Access A>
 class Subscripts {
-  static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64.");
+  static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, e4m3 and e5m2.");
   static_assert(Rank >= 1 && Rank <= ir::kMaxRank, "kiln: memory has rank 1 to 4.");
   using I = const Index&;
   using V = Use<T>;
@@ -133,16 +133,16 @@ class Subscripts {
   template <ir::Opcode Code, bool TypeIsRight>
   Val<T> atomic(const dsl::Element& e, const dsl::Operand& v) const {
     static_assert(A == ir::Access::InOut, "kiln: an atomic reads and writes. Declare the parameter InOut<T>.");
-    static_assert(TypeIsRight,
-                  "kiln: this atomic does not exist for this element type; add, min, max and exchange take integers and floats, the others "
-                  "integers.");
-    static_assert(sizeof(T) >= 4, "kiln: atomics work on elements of 32 and 64 bits; keep the shared value in an i32 or u32.");
+    KILN_NEEDS(T, TypeIsRight,
+               "kiln: this atomic does not exist for this element type; add, min, max and exchange take integers and floats, the others "
+               "integers.");
+    KILN_NEEDS(T, sizeof(T) >= 4, "kiln: atomics work on elements of 32 and 64 bits; keep the shared value in an i32 or u32.");
     return Val<T>(dsl::atomic(Code, e, v));
   }
   Val<T> cas(const dsl::Element& e, const dsl::Operand& expected, const dsl::Operand& desired) const {
     static_assert(A == ir::Access::InOut, "kiln: an atomic reads and writes. Declare the parameter InOut<T>.");
-    static_assert(Integer<T>, "kiln: atomic_cas compares bits and takes integers.");
-    static_assert(sizeof(T) >= 4, "kiln: atomics work on elements of 32 and 64 bits; keep the shared value in an i32 or u32.");
+    KILN_NEEDS(T, Integer<T>, "kiln: atomic_cas compares bits and takes integers.");
+    KILN_NEEDS(T, sizeof(T) >= 4, "kiln: atomics work on elements of 32 and 64 bits; keep the shared value in an i32 or u32.");
     return Val<T>(dsl::atomic_cas(e, expected, desired));
   }
 };

@@ -13,8 +13,9 @@ namespace kiln {
 // Element types of kernels: bool, the integers and the floats of runtime/scalar.h.
 template <class T>
 concept Scalar = IsElement<T>;
+// Types of values that can be computed with.
 template <class T>
-concept Number = Scalar<T> && !std::same_as<T, bool>;
+concept Number = Scalar<T> && !std::same_as<T, bool> && !IsFloat8<T>;
 template <class T>
 concept Integer = Number<T> && std::integral<T>;
 template <class T>
@@ -45,9 +46,18 @@ concept Dsl = requires { typename std::remove_cvref_t<A>::kiln_value; };
 template <class A>
 using value_t = typename std::remove_cvref_t<A>::kiln_value;
 template <class A>
-concept Host = std::is_arithmetic_v<std::remove_cvref_t<A>> || IsHalf<std::remove_cvref_t<A>>;
+concept Host = std::is_arithmetic_v<std::remove_cvref_t<A>> || IsHalf<std::remove_cvref_t<A>> || IsFloat8<std::remove_cvref_t<A>>;
 template <class A>
 concept DslOrHost = Dsl<A> || Host<A>;
+
+// A condition on the type of an operand, with its sentence; of a float of 8 bits another one, of what holds for each operation but these.
+#define KILN_COMPUTES(T)    \
+  static_assert(            \
+      !::kiln::IsFloat8<T>, \
+      "kiln: e4m3 and e5m2 are stored, moved and converted only; write cast<f32>(x) first, and cast<e4m3>(y) to store the result.")
+#define KILN_NEEDS(T, CONDITION, SENTENCE) \
+  KILN_COMPUTES(T);                        \
+  static_assert(::kiln::IsFloat8<T> || (CONDITION), SENTENCE)
 
 // What is no value of the kernel, but is often written where one belongs.
 struct ThreeNumbers;  // thread_id() and its like

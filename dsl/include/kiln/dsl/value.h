@@ -29,10 +29,12 @@ std::uint64_t literal(H h, const Where& where) {
     return h ? 1 : 0;
   } else {
     static_assert(!std::same_as<H, bool>, "kiln: true and false are no numbers in a kernel; write 1 or 0, or cast<T>(condition).");
-    static_assert(Floating<T> || std::integral<H>,
+    static_assert(Floating<T> || IsFloat8<T> || std::integral<H>,
                   "kiln: a literal with a fraction cannot become an integer of the kernel; write an integer literal, or cast<f32>(x) on "
                   "the other operand.");
-    if constexpr (!std::integral<H>) {
+    if constexpr (IsFloat8<T> && std::same_as<H, T>) {
+      return h.bits();  // a conversion would take infinity for the largest finite number
+    } else if constexpr (!std::integral<H>) {
       return float_literal(ir_type<T>, static_cast<double>(h), where);
     } else if constexpr (std::is_signed_v<H>) {
       return signed_literal(ir_type<T>, h, where);
@@ -73,7 +75,7 @@ template <Scalar T>
 class Ops {
 #define KILN_BINARY(OP, OPCODE, RESULT, REQUIRES, SENTENCE)    \
   friend auto operator OP(Use<T> a, Use<T> b) {                \
-    static_assert(REQUIRES, "kiln: " SENTENCE);                \
+    KILN_NEEDS(T, REQUIRES, "kiln: " SENTENCE);                \
     return Val<RESULT>(dsl::binary(ir::Opcode::OPCODE, a, b)); \
   }
 #define KILN_NUMBERS "arithmetic and order need numbers, not bool; use && || ! ^ on bool, or cast<T>(x)."
@@ -97,15 +99,15 @@ class Ops {
   KILN_BINARY(>>, Shr, T, Integer<T>, KILN_SHIFTS)
 #undef KILN_BINARY
   friend auto operator+(Use<T> a) {
-    static_assert(Number<T>, "kiln: " KILN_NUMBERS);
+    KILN_NEEDS(T, Number<T>, "kiln: " KILN_NUMBERS);
     return Val<T>(dsl::Recorder::current(a.where).handle(a.id));
   }
   friend auto operator-(Use<T> a) {
-    static_assert(Number<T>, "kiln: " KILN_NUMBERS);
+    KILN_NEEDS(T, Number<T>, "kiln: " KILN_NUMBERS);
     return Val<T>(dsl::unary(ir::Opcode::Neg, a));
   }
   friend auto operator~(Use<T> a) {
-    static_assert(Integer<T>, "kiln: ~ needs an integer; use ! on a bool, or bit_cast<u32>(x) for the bits of a float.");
+    KILN_NEEDS(T, Integer<T>, "kiln: ~ needs an integer; use ! on a bool, or bit_cast<u32>(x) for the bits of a float.");
     return Val<T>(dsl::unary(ir::Opcode::Not, a));
   }
 #undef KILN_NUMBERS
@@ -251,7 +253,7 @@ class Var : public Ops<T> {
   }
 #define KILN_ASSIGN(OP, OPCODE, REQUIRES)                                        \
   Var& operator OP(Use<T> u) {                                                   \
-    static_assert(REQUIRES, "kiln: " #OP " has no meaning for this type.");      \
+    KILN_NEEDS(T, REQUIRES, "kiln: " #OP " has no meaning for this type.");      \
     const dsl::Operand old = dsl::get_slot(slot_, u.where);                      \
     dsl::set_slot(slot_, {dsl::binary(ir::Opcode::OPCODE, old, u).id, u.where}); \
     return *this;                                                                \
@@ -278,7 +280,7 @@ class Var : public Ops<T> {
     return *this;
   }
   Val<T> step_after(ir::Opcode code) {
-    static_assert(Integer<T>, "kiln: ++ and -- need an integer; write x += 1.");
+    KILN_NEEDS(T, Integer<T>, "kiln: ++ and -- need an integer; write x += 1.");
     return Val<T>(dsl::step_slot(slot_, code));
   }
   dsl::Handle slot_;
@@ -309,7 +311,7 @@ class Elem : public Ops<T> {
   }
 #define KILN_ASSIGN(OP, OPCODE, REQUIRES)                                        \
   void operator OP(Use<T> v) && {                                                \
-    static_assert(REQUIRES, "kiln: " #OP " has no meaning for this type.");      \
+    KILN_NEEDS(T, REQUIRES, "kiln: " #OP " has no meaning for this type.");      \
     const dsl::Operand old = std::move(*this).read(v.where);                     \
     dsl::store(element_, {dsl::binary(ir::Opcode::OPCODE, old, v).id, v.where}); \
   }                                                                              \

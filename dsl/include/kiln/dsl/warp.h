@@ -13,6 +13,7 @@ inline constexpr u32 size = 32;
   template <dsl::Dsl A>                                                                           \
   auto NAME(A&& a, Use<u32> lane) {                                                               \
     using T = dsl::value_t<A>;                                                                    \
+    KILN_COMPUTES(T);                                                                             \
     return Val<T>(dsl::binary(ir::Opcode::OPCODE, Use<T>(std::forward<A>(a), lane.where), lane)); \
   }
 KILN_SHUFFLE(shfl_idx, ShuffleIdx)
@@ -40,19 +41,19 @@ dsl::Handle combine(ir::Opcode code, ir::Combine how, const dsl::Operand& a);
   template <dsl::Dsl A>                                                                                             \
   auto NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                                          \
     using T = dsl::value_t<A>;                                                                                      \
-    static_assert(CONDITION, "kiln: warp::" #NAME " " SENTENCE);                                                    \
+    KILN_NEEDS(T, CONDITION, "kiln: warp::" #NAME " " SENTENCE);                                                    \
     return Val<T>(detail::combine(ir::Opcode::WarpReduce, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));        \
   }                                                                                                                 \
   template <dsl::Dsl A>                                                                                             \
   auto inclusive_##NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                              \
     using T = dsl::value_t<A>;                                                                                      \
-    static_assert(CONDITION, "kiln: warp::inclusive_" #NAME " " SENTENCE);                                          \
+    KILN_NEEDS(T, CONDITION, "kiln: warp::inclusive_" #NAME " " SENTENCE);                                          \
     return Val<T>(detail::combine(ir::Opcode::WarpScan, ir::Combine::HOW, Use<T>(std::forward<A>(a), w)));          \
   }                                                                                                                 \
   template <dsl::Dsl A>                                                                                             \
   auto exclusive_##NAME(A&& a, dsl::Where w = dsl::Where::current()) {                                              \
     using T = dsl::value_t<A>;                                                                                      \
-    static_assert(CONDITION, "kiln: warp::exclusive_" #NAME " " SENTENCE);                                          \
+    KILN_NEEDS(T, CONDITION, "kiln: warp::exclusive_" #NAME " " SENTENCE);                                          \
     return Val<T>(detail::combine(ir::Opcode::WarpScanExclusive, ir::Combine::HOW, Use<T>(std::forward<A>(a), w))); \
   }
 #define KILN_NUMBERS "needs numbers, not bool."

@@ -64,11 +64,11 @@ std::optional<Combine> parse_combine(std::string_view text);
 struct OpInfo {
   std::string_view mnemonic;
   Form form;
-  std::uint8_t types;  // mask of kBool, kInteger, kFloat
+  std::uint8_t types;  // mask of kBool, kInteger, kFloat, kStored
   Effect effect;
   UniformityRule uniformity;
 };
-inline constexpr std::uint8_t kBoolClass = 1, kIntegerClass = 2, kFloatClass = 4;
+inline constexpr std::uint8_t kBoolClass = 1, kIntegerClass = 2, kFloatClass = 4, kStoredClass = 8;
 
 const OpInfo& info(Opcode code);                            // O(1)
 std::optional<Opcode> parse_opcode(std::string_view text);  // by mnemonic
@@ -78,8 +78,15 @@ inline constexpr int kOpcodeCount = 0
     ;
 
 constexpr std::uint8_t type_class(Type t) {
-  return is_bool(t) ? kBoolClass : is_integer(t) ? kIntegerClass : is_float(t) ? kFloatClass : std::uint8_t{0};
+  return is_bool(t)      ? kBoolClass
+         : is_integer(t) ? kIntegerClass
+         : is_float(t)   ? kFloatClass
+         : is_float8(t)  ? kStoredClass
+                         : std::uint8_t{0};
 }
+// Whether cast or bit_cast goes from one type to another: bit_cast between types of one width, cast between all but that the floats of 8
+// bits convert from and to floats only.
+bool converts(Opcode code, Type from, Type to);
 // Pure: may be folded, merged, moved and dropped.
 inline bool is_pure(Opcode c) { return info(c).effect == Effect::None; }
 inline bool is_atomic(Opcode c) { return info(c).form == Form::Atomic || info(c).form == Form::AtomicCas; }

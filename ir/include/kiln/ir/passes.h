@@ -13,6 +13,7 @@ void fold_and_simplify(Kernel& kernel);  // constants, identities that keep bits
 void eliminate_common(Kernel& kernel);   // pure operations, scoped by region
 void eliminate_dead(Kernel& kernel);     // unused pure operations, unused loads that cannot be out of range, slots never read
 void expand_math(Kernel& kernel);        // math functions and float rem into plain operations, from ir/math/
+void expand_float8(Kernel& kernel);      // conversions of e4m3 and e5m2 into operations of f32 and f64; before expand_halves
 void expand_halves(Kernel& kernel);      // operations of f16 and bf16 into those of f32 and f64; after contract
 
 // Where each shared memory lies in the block's static shared memory.

@@ -8,20 +8,24 @@ namespace kiln::ir {
 
 // Signedness is part of the type: i32 and u32 never mix without a cast.
 // Void is the type of an operation without a result.
-enum class Type : std::uint8_t { Void, Bool, I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64 };
-inline constexpr int kTypeCount = 14;
+enum class Type : std::uint8_t { Void, Bool, I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64, E4M3, E5M2 };
+inline constexpr int kTypeCount = 16;
 
 constexpr bool is_bool(Type t) { return t == Type::Bool; }
 constexpr bool is_integer(Type t) { return t >= Type::I8 && t <= Type::U64; }
-constexpr bool is_float(Type t) { return t >= Type::F16; }
+constexpr bool is_float(Type t) { return t >= Type::F16 && t <= Type::F64; }
 // The floats of 16 bits, whose operations are made of those of f32 and f64.
 constexpr bool is_half(Type t) { return t == Type::F16 || t == Type::BF16; }
+// The floats of 8 bits, which are stored, moved and converted: nothing computes with them, so they are not among is_float's.
+constexpr bool is_float8(Type t) { return t == Type::E4M3 || t == Type::E5M2; }
+// Values are real numbers, written as decimals.
+constexpr bool is_real(Type t) { return is_float(t) || is_float8(t); }
 constexpr bool is_signed(Type t) { return t == Type::I8 || t == Type::I16 || t == Type::I32 || t == Type::I64; }
 constexpr bool is_unsigned(Type t) { return is_integer(t) && !is_signed(t); }
 
 // Width of a value in bits: 1 for bool, 0 for Void.
 constexpr unsigned bit_width(Type t) {
-  constexpr std::uint8_t table[kTypeCount] = {0, 1, 8, 8, 16, 16, 32, 32, 64, 64, 16, 16, 32, 64};
+  constexpr std::uint8_t table[kTypeCount] = {0, 1, 8, 8, 16, 16, 32, 32, 64, 64, 16, 16, 32, 64, 8, 8};
   return table[static_cast<int>(t)];
 }
 // Size of an element in memory in bytes: a bool is one byte holding 0 or 1.

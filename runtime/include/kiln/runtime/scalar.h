@@ -19,32 +19,39 @@ using u64 = std::uint64_t;
 using f32 = float;
 using f64 = double;
 
-// A float of 16 bits on the host: stored, made of numbers and turned into them; f16 is IEEE's binary16, bf16 the upper half of an f32. The
-// number that it is made of is rounded once, to nearest even. Arithmetic on the host is float's.
+// A float of 8 or 16 bits on the host: stored, made of numbers and turned into them. f16 is IEEE's binary16, bf16 the upper half of an f32,
+// e4m3 OCP's float of 4 exponent and 3 fraction bits without infinities, e5m2 the upper half of an f16. The number that one is made of is
+// rounded once, to nearest even; beyond the range it is infinity in 16 bits, in 8 bits the largest finite number. Arithmetic on the host is
+// float's.
 template <ir::Type T>
-class HalfFloat {
+class NarrowFloat {
  public:
-  constexpr HalfFloat() = default;
+  using kiln_narrow_float = NarrowFloat;
+  using Bits = std::conditional_t<ir::is_float8(T), std::uint8_t, std::uint16_t>;
+
+  constexpr NarrowFloat() = default;
   template <class N>
-  requires std::is_arithmetic_v<N>
-  explicit constexpr HalfFloat(N number) {
-    if constexpr (std::integral<N>) bits_ = ir::round_to_half(T, ir::odd_double(number));
-    else bits_ = ir::round_to_half(T, static_cast<double>(number));
+  requires(std::is_arithmetic_v<N> || requires { typename N::kiln_narrow_float; })
+  explicit constexpr NarrowFloat(N number) {
+    if constexpr (std::integral<N>) bits_ = static_cast<Bits>(ir::round_narrow(T, ir::odd_double(number)));
+    else bits_ = static_cast<Bits>(ir::round_narrow(T, static_cast<double>(number)));
   }
-  static constexpr HalfFloat from_bits(std::uint16_t bits) {
-    HalfFloat h;
-    h.bits_ = bits;
-    return h;
+  static constexpr NarrowFloat from_bits(Bits bits) {
+    NarrowFloat f;
+    f.bits_ = bits;
+    return f;
   }
-  constexpr std::uint16_t bits() const { return bits_; }
-  constexpr operator float() const { return static_cast<float>(ir::half_value(T, bits_)); }
-  friend constexpr bool operator==(HalfFloat a, HalfFloat b) { return static_cast<float>(a) == static_cast<float>(b); }
+  constexpr Bits bits() const { return bits_; }
+  constexpr operator float() const { return static_cast<float>(ir::narrow_value(T, bits_)); }
+  friend constexpr bool operator==(NarrowFloat a, NarrowFloat b) { return static_cast<float>(a) == static_cast<float>(b); }
 
  private:
-  std::uint16_t bits_ = 0;
+  Bits bits_ = 0;
 };
-using f16 = HalfFloat<ir::Type::F16>;
-using bf16 = HalfFloat<ir::Type::BF16>;
+using f16 = NarrowFloat<ir::Type::F16>;
+using bf16 = NarrowFloat<ir::Type::BF16>;
+using e4m3 = NarrowFloat<ir::Type::E4M3>;
+using e5m2 = NarrowFloat<ir::Type::E5M2>;
 
 template <class T>
 inline constexpr ir::Type ir_type = ir::Type::Void;
@@ -71,6 +78,10 @@ inline constexpr ir::Type ir_type<f16> = ir::Type::F16;
 template <>
 inline constexpr ir::Type ir_type<bf16> = ir::Type::BF16;
 template <>
+inline constexpr ir::Type ir_type<e4m3> = ir::Type::E4M3;
+template <>
+inline constexpr ir::Type ir_type<e5m2> = ir::Type::E5M2;
+template <>
 inline constexpr ir::Type ir_type<f32> = ir::Type::F32;
 template <>
 inline constexpr ir::Type ir_type<f64> = ir::Type::F64;
@@ -79,5 +90,8 @@ template <class T>
 concept IsElement = ir_type<T> != ir::Type::Void;
 template <class T>
 concept IsHalf = std::same_as<T, f16> || std::same_as<T, bf16>;
+// The floats that are stored and converted only.
+template <class T>
+concept IsFloat8 = std::same_as<T, e4m3> || std::same_as<T, e5m2>;
 
 }  // namespace kiln
