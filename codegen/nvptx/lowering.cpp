@@ -24,6 +24,16 @@ std::uint64_t element_count(const ir::Mem& mem) {
   return n;
 }
 
+// The first static shared array that does not end within so many bytes; there is one.
+const ir::Mem& first_beyond(const ir::Prepared& prepared, std::uint64_t bytes) {
+  const std::vector<ir::Mem>& mems = prepared.kernel.mems;
+  std::size_t m = 0;
+  while (mems[m].space != ir::Space::Shared || mems[m].dynamic ||
+         prepared.shared.offset[m] + element_count(mems[m]) * ir::byte_size(mems[m].element) <= bytes)
+    ++m;
+  return mems[m];
+}
+
 // Whether an operation takes a float operand by its number alone, so that sign and payload of a NaN are lost.
 bool only_arithmetic(Opcode code) {
   switch (code) {
@@ -106,9 +116,10 @@ void Lowering::run() {
   b_.CreateRetVoid();
   lines_.finish();
   if (shared_bytes_ > kMaxStaticShared) {
-    throw CompileError("kernel '" + k_.name + "' has " + std::to_string(shared_bytes_) +
-                           " bytes of static shared memory, a GPU gives a block at most " + std::to_string(kMaxStaticShared) +
-                           "; more is possible with dynamic shared memory",
+    const ir::Mem& last = first_beyond(prepared_, kMaxStaticShared);
+    throw CompileError("kernel '" + k_.name + "': " + ir::to_string(k_, last.loc) + ": with '" + last.name + "' it has " +
+                           std::to_string(shared_bytes_) + " bytes of static shared memory, a GPU gives a block at most " +
+                           std::to_string(kMaxStaticShared) + "; more is possible with dynamic shared memory",
                        true);
   }
 }

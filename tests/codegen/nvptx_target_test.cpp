@@ -245,13 +245,12 @@ TEST_CASE("a file name that ptxas could not read loses the bytes in question") {
 
 TEST_CASE("static shared memory beyond what a GPU has is refused with both numbers") {
   const auto kernel = [](const std::string& floats) {
-    return as_written(kernel_text("options checked=false\nbuffer y : f32[*] out\nshared s : f32[" + floats +
-                                  "]\nbody {\n%i = thread_id.x\n%z = load s[%i]\nstore y[%i], %z\n}"));
+    return as_written(kernel_text("file \"a.cpp\"\noptions checked=false\nbuffer y : f32[*] out\nshared first : f32[4]\nshared s : f32[" +
+                                  floats + "] @0:9\nshared last : f32[4]\nbody {\n%i = thread_id.x\n%z = load s[%i]\nstore y[%i], %z\n}"));
   };
-  CHECK(has(ptx_of(kernel("12288")), "[49152]"));
-  const std::string message = compile_error(kernel("12289"), ptx_options());
-  CHECK(has(message, "49156"));
-  CHECK(has(message, "49152"));
+  CHECK(has(ptx_of(kernel("12280")), "[49120]"));
+  const std::string message = compile_error(kernel("12285"), ptx_options());
+  CHECK(has(message, "a.cpp:9: with 's' it has 49184 bytes of static shared memory, a GPU gives a block at most 49152"));
 }
 
 TEST_CASE("the same kernel gives the same bytes again and again, and on several threads at once, errors between") {

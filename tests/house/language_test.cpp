@@ -86,14 +86,15 @@ std::set<std::string> declared(const std::string& header) {
 }
 
 // What the headers cannot keep to themselves although no author writes it.
-const std::set<std::string> kMachinery{
-    // how macros are made
-    "KILN_COMPUTES", "KILN_CONCAT", "KILN_CONFIG_MEMBER", "KILN_EXPAND", "KILN_EXPAND2", "KILN_EXPAND3", "KILN_FOR_EACH", "KILN_FOR_EACH_AGAIN",
-    "KILN_PARENS", "KILN_LOGICAL", "KILN_MIXED", "KILN_MIXED_VALUE", "KILN_NEEDS", "KILN_NONE", "KILN_NONE_VALUE", "KILN_NO_VALUE",
-    // what classes are made of, and sentences for the wrong operand
-    "Index", "NoConfig", "Ops", "Subscripts", "ThreeNumbers", "Use", "WholeMemory", "operator",
-    // members by which the parts of the DSL talk to each other
-    "arg", "begin", "element", "end", "erased", "fits", "handle", "in", "memory", "param", "slot", "target"};
+const std::set<std::string> kMachinery{// how macros are made
+                                       "KILN_COMPUTES", "KILN_CONCAT", "KILN_CONFIG_MEMBER", "KILN_EXPAND", "KILN_EXPAND2", "KILN_EXPAND3",
+                                       "KILN_FOR_EACH", "KILN_FOR_EACH_AGAIN", "KILN_PARENS", "KILN_LOGICAL", "KILN_MIXED",
+                                       "KILN_MIXED_VALUE", "KILN_NEEDS", "KILN_NONE", "KILN_NONE_VALUE", "KILN_NO_VALUE",
+                                       // what classes are made of, and sentences for the wrong operand
+                                       "Index", "NoConfig", "Ops", "Subscripts", "ThreeNumbers", "Use", "WholeMemory", "operator",
+                                       // members by which the parts of the DSL talk to each other
+                                       "arg", "begin", "element", "end", "erased", "fits", "handle", "in", "memory", "param", "slot",
+                                       "target"};
 
 // Types of what functions give, which an author seldom writes; and what tools use.
 const std::set<std::string> kOnlyNamed{"Axes",    "Bound", "ConfigAxis", "Elem", "HostValue", "KernelOf", "Layout",
