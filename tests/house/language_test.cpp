@@ -142,3 +142,11 @@ TEST_CASE("every operation of the IR is in the table of what operations mean, an
   for (const std::string& op : all) CHECK_MESSAGE(mnemonics.contains(op), op);
   for (const std::string& word : mnemonics) CHECK_MESSAGE(all.contains(word), word << " is no operation");
 }
+
+TEST_CASE("every element type is on the page of types") {
+  const std::set<std::string> words = code_words(read_file(kRoot + "/docs/language/types.md"));
+  for (int type = 1; type < kiln::ir::kTypeCount; ++type) {
+    const std::string name(kiln::ir::name(static_cast<kiln::ir::Type>(type)));
+    CHECK_MESSAGE(words.contains(name), name);
+  }
+}
