@@ -50,6 +50,16 @@ KILN_KERNEL(products, (In<f32> x, Out<f32> y))
 }
 // end
 
+// example: fast math
+KILN_KERNEL(logistic, (In<f32> x, Out<f32> y))
+{
+  options({.fast_math = true});
+  require(x.size() >= y.size());
+  auto i = global_id().x;
+  If (i < y.size()) { y[i] = 1 / (1 + exp(-x[i])); }
+}
+// end
+
 // example: late
 KILN_KERNEL(late, (In<f32> x, Out<f32> y))
 {
@@ -66,6 +76,7 @@ TEST_CASE("docs/language/heads") {
                      {1.5f, 2, 2.5f, 4, 4, 4});
   check_example<f32>(docs_heads::fill, {{2}, {256}}, {filled<f32>(300, 0), scalar<f32>(7)}, 0, std::vector<f32>(300, 7));
   check_example<f32>(docs_heads::scale, {{1}, {3}}, {buffer<f32>({1, 2, 3}), filled<f32>(3, 0), scalar<f32>(2)}, 1, {2, 4, 6});
+  check_example<f32>(docs_heads::logistic, {{1}, {3}}, {buffer<f32>({0, 80, -1000}), filled<f32>(3, 9)}, 1, {0.5f, 1, 0});
   // (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24, which a product that is rounded loses.
   const f32 a = 1 + 0x1p-12f;
   check_example<f32>(docs_heads::products, {{1}, {1}}, {buffer<f32>({a, a, -(1 + 0x1p-11f)}), filled<f32>(1, 9)}, 1, {0});
