@@ -101,13 +101,6 @@ void Lowering::run() {
   declare_parameters();
   declare_memories();
   declare_slots();
-  if (k_.options.fast_math) {
-    llvm::FastMathFlags fast;
-    fast.setApproxFunc();
-    fast.setAllowReciprocal();
-    b_.setFastMathFlags(fast);
-    f_->addFnAttr("denormal-fp-math-f32", "preserve-sign,preserve-sign");
-  }
   if (facts_.needs_lanes[0]) mask_.lanes = initial_mask();
   emit_region(0);
   jump(exit_);

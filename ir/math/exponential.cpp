@@ -85,8 +85,8 @@ Scaled exp2_parts(V x) {
 
 Scaled exp2_parts(V x, V y) {
   const Exponent n{fma(x, y, x.like(magic(x)))};
-  const V k = value_of(n);
-  return {polynomial(fma(x, y, -k), kExp2), n};
+  const V minus_k = x.like(magic(x)) - n.biased;
+  return {polynomial(fma(x, y, minus_k), kExp2), n};
 }
 
 V clamp_exponent(V x) { return at_least(at_most(x, by_format(x, 130.0, 1100.0)), -by_format(x, 160.0, 1100.0)); }

@@ -45,6 +45,23 @@ V erfc(V x);
 V rem32(V x, V y);
 V rem64(V x, V y);
 
+// fast.cpp: f32 in kernels with fast_math; the others have no shorter form.
+namespace fast {
+V exp(V x);
+V exp2(V x);
+V exp10(V x);
+V log(V x);
+V log2(V x);
+V log10(V x);
+V sin(V x);
+V cos(V x);
+V tan(V x);
+V tanh(V x);
+V pow(V x, V y);
+V powi(V x, V n);
+V rsqrt(V x);
+}  // namespace fast
+
 // --- what they share ---
 
 // e^(x + x_low) = p 2^n with p near 1; |x_low| below one unit in the last place of x. What clamp_exponent lets through stays in the range

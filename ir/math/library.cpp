@@ -41,4 +41,25 @@ ValueId expand(Builder& builder, Opcode op, ValueId a, ValueId b) {
   }
 }
 
+ValueId expand_fast(Builder& builder, Opcode op, ValueId a, ValueId b) {
+  const V x(builder, a);
+  const V y(builder, b == kNone ? a : b);
+  switch (op) {
+    case Opcode::Exp: return fast::exp(x).id();
+    case Opcode::Exp2: return fast::exp2(x).id();
+    case Opcode::Exp10: return fast::exp10(x).id();
+    case Opcode::Log: return fast::log(x).id();
+    case Opcode::Log2: return fast::log2(x).id();
+    case Opcode::Log10: return fast::log10(x).id();
+    case Opcode::Sin: return fast::sin(x).id();
+    case Opcode::Cos: return fast::cos(x).id();
+    case Opcode::Tan: return fast::tan(x).id();
+    case Opcode::Tanh: return fast::tanh(x).id();
+    case Opcode::Pow: return fast::pow(x, y).id();
+    case Opcode::PowI: return fast::powi(x, y).id();
+    case Opcode::Rsqrt: return fast::rsqrt(x).id();
+    default: return kNone;
+  }
+}
+
 }  // namespace kiln::ir::math

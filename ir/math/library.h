@@ -9,4 +9,7 @@ namespace kiln::ir::math {
 // or f64.
 ValueId expand(Builder& builder, Opcode op, ValueId a, ValueId b);
 
+// The shorter form for kernels with fast_math, in the same way; kNone where `op`, of f32, has none.
+ValueId expand_fast(Builder& builder, Opcode op, ValueId a, ValueId b);
+
 }  // namespace kiln::ir::math

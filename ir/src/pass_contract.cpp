@@ -1,8 +1,12 @@
 // a*b+c -> fma, on the IR as recorded, so that the author's text alone decides what is fused: an add or sub of f32 or f64 whose left (else
 // right) operand, through at most one neg, is a mul of the same region with exactly one use.
+// Before that, under fast_math, x/y of f32 -> x * (1/y), which may be fused like any product. Not later, so that nothing is folded with the
+// other meaning.
 #include <vector>
 
+#include "kiln/ir/expr.h"
 #include "kiln/ir/passes.h"
+#include "pass_expand.h"
 
 namespace kiln::ir {
 namespace {
@@ -82,9 +86,25 @@ class Contraction {
   std::vector<RegionId> region_;
 };
 
+void multiply_by_reciprocals(Kernel& kernel) {
+  constexpr std::uint64_t kOne = 0x3f800000;
+  const auto wanted = [&](const Op& op) {
+    if (op.code != Opcode::Div || op.type != Type::F32) return false;
+    const Op& dividend = kernel.op(op.operands[0]);
+    return dividend.code != Opcode::Const || dividend.imm != kOne;  // 1/y is what it is
+  };
+  const auto expand = [](Builder& b, const Op& op) {
+    const Expr x(b, op.operands[0]), y(b, op.operands[1]);
+    const Expr reciprocal = x.like(1) / y;
+    return (x * reciprocal).id();
+  };
+  Expansion(kernel, wanted, expand).run();
+}
+
 }  // namespace
 
 void contract(Kernel& kernel) {
+  if (kernel.options.fast_math) multiply_by_reciprocals(kernel);
   if (kernel.options.contraction) Contraction(kernel).run(0);
 }
 

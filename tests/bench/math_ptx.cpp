@@ -6,7 +6,6 @@
 #include <kiln/ir/text.h>
 #include <kiln/runtime/compiler.h>
 
-#include <sstream>
 #include <stdexcept>
 
 #include "benches.h"
@@ -52,11 +51,35 @@ const Function kFunctions[] = {
     {"powi %a, %n", "__nv_powif(a, __float_as_int(b))"},
     {"rem %a, %b", "fmodf(a, b)"},
 };
-std::string ours(const char* operation) {
-  const std::string text =
-      std::string("kir 1\nkernel \"f\" {\n  options checked=false\n  buffer x : f32[*] in\n  buffer y : f32[*] out\n") +
-      "  body {\n    %i = thread_id.x\n    %j = block_id.x\n    %a = load x[%i]\n    %b = load x[%j]\n" +
-      "    %n = bit_cast %b : i32\n    %r = " + operation + "\n    store y[%i], %r\n  }\n}\n";
+
+// With fast_math, beside NVRTC's --use_fast_math.
+const Function kFast[] = {
+    {"exp %a", "expf(a)"},     {"exp2 %a", "exp2f(a)"},   {"exp10 %a", "exp10f(a)"},    {"log %a", "logf(a)"},
+    {"log2 %a", "log2f(a)"},   {"log10 %a", "log10f(a)"}, {"sin %a", "sinf(a)"},        {"cos %a", "cosf(a)"},
+    {"tan %a", "tanf(a)"},     {"tanh %a", "tanhf(a)"},   {"pow %a, %b", "powf(a, b)"}, {"powi %a, %n", "__nv_powif(a, __float_as_int(b))"},
+    {"rsqrt %a", "rsqrtf(a)"}, {"div %a, %b", "a / b"},
+};
+// One instruction each: what they leave over is around any function of one argument, or of two.
+const Function kOne{"neg %a", "-a"}, kTwo{"add %a, %b", "a + b"};
+
+std::string ours(const char* operation, bool fast) {
+  const std::string text = std::string(R"(kir 1
+    kernel "f" {
+      options checked=false fast_math=)") +
+                           (fast ? "true" : "false") + R"(
+      buffer x : f32[*] in
+      buffer y : f32[*] out
+      body {
+        %i = thread_id.x
+        %j = block_id.x
+        %a = load x[%i]
+        %b = load x[%j]
+        %n = bit_cast %b : i32
+        %r = )" + operation +
+                           R"(
+        store y[%i], %r
+      }
+    })";
   CompileOptions options;
   options.target = TargetKind::Ptx;
   options.arch = "sm_80";
@@ -67,52 +90,50 @@ std::string ours(const char* operation) {
   return generator.compiler->compile(ir::prepare(ir::parse_kernel(text), {.mode = ir::PrepareOptions::Mode::Unchecked}), options).code;
 }
 
-std::string theirs(const Nvrtc& nvrtc, const char* expression) {
-  const std::string text = std::string(
-                               "extern \"C\" __device__ float __nv_powif(float, int);\nextern \"C\" __global__ void f(const float* "
-                               "__restrict__ x, float* __restrict__ y) {\n") +
-                           "  float a = x[threadIdx.x], b = x[blockIdx.x];\n  y[threadIdx.x] = " + expression + ";\n}\n";
-  return nvrtc.compile(text, "compute_80");
+std::string theirs(const Nvrtc& nvrtc, const char* expression, bool fast) {
+  const std::string text = std::string(R"(
+    extern "C" __device__ float __nv_powif(float, int);
+    extern "C" __global__ void f(const float* __restrict__ x, float* __restrict__ y) {
+      float a = x[threadIdx.x], b = x[blockIdx.x];
+      y[threadIdx.x] = )") +
+                           expression + "; }";
+  return nvrtc.compile(text, "compute_80", fast);
+}
+
+using Counter = std::optional<int> (*)(const std::string& code);
+
+Row row(const Nvrtc& nvrtc, const Function& f, bool fast, bool assembled) {
+  const Counter counter = assembled ? sass_instructions : ptx_instructions;
+  const std::string operation = f.kiln;
+  const Function& around = operation.find(',') == std::string::npos ? kOne : kTwo;
+  Row r;
+  r.name = operation.substr(0, operation.find(' ')) + (fast ? ", fast_math" : "") + (assembled ? " (SASS)" : "");
+  r.unit = assembled ? "SASS" : "PTX";
+  const auto without = [](std::optional<int> all, std::optional<int> outside) -> std::optional<double> {
+    if (!all || !outside) return std::nullopt;
+    return *all - *outside + 1;
+  };
+  r.ours = without(counter(ours(f.kiln, fast)), counter(ours(around.kiln, fast)));
+  if (!nvrtc.usable()) {
+    r.why = nvrtc.why();
+    return r;
+  }
+  r.peer = without(counter(theirs(nvrtc, f.cuda, fast)), counter(theirs(nvrtc, around.cuda, fast)));
+  r.peer_name = nvrtc.name() + (fast ? " --use_fast_math" : ", libdevice");
+  if (r.ours && r.peer) r.ratio = *r.ours / *r.peer;
+  return r;
 }
 
 }  // namespace
 
 std::vector<Row> math_in_ptx() {
   const Nvrtc nvrtc;
-  std::vector<Row> rows, sass;
-  const Function one{"neg %a", "-a"}, two{"add %a, %b", "a + b"};
-  const auto count = [&](const Function& f, auto counter) -> std::pair<std::optional<int>, std::optional<int>> {
-    const auto side = [&](auto compile, const char* what, const char* of_one, const char* of_two) -> std::optional<int> {
-      const std::optional<int> all = counter(compile(what));
-      const bool takes_two = std::string(f.kiln).find(',') != std::string::npos;
-      const std::optional<int> base = counter(compile(takes_two ? of_two : of_one));
-      if (!all || !base) return std::nullopt;
-      return *all - *base + 1;
-    };
-    const auto kiln = side(ours, f.kiln, one.kiln, two.kiln);
-    if (!nvrtc.usable()) return {kiln, std::nullopt};
-    return {kiln, side([&](const char* e) { return theirs(nvrtc, e); }, f.cuda, one.cuda, two.cuda)};
-  };
-  for (const Function& f : kFunctions) {
-    const std::string name = std::string(f.kiln).substr(0, std::string(f.kiln).find(' '));
-    for (const bool assembled : {false, true}) {
-      const auto [mine, peer] = assembled ? count(f, sass_instructions) : count(f, ptx_instructions);
-      if (assembled && !mine) continue;  // no ptxas
-      Row r;
-      r.name = name + (assembled ? " (SASS)" : "");
-      r.unit = assembled ? "SASS" : "PTX";
-      if (mine) r.ours = *mine;
-      if (peer) {
-        r.peer = *peer;
-        r.ratio = *r.ours / *r.peer;
-        r.peer_name = "libdevice by " + nvrtc.name();
-      } else {
-        r.why = nvrtc.why();
-      }
-      (assembled ? sass : rows).push_back(r);
-    }
+  std::vector<Row> rows;
+  for (const bool assembled : {false, true}) {
+    for (const Function& f : kFunctions) rows.push_back(row(nvrtc, f, false, assembled));
+    for (const Function& f : kFast) rows.push_back(row(nvrtc, f, true, assembled));
   }
-  for (Row& r : sass) rows.push_back(std::move(r));
+  std::erase_if(rows, [](const Row& r) { return !r.ours; });  // no ptxas
   return rows;
 }
 

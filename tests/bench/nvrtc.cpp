@@ -33,12 +33,12 @@ Nvrtc::Nvrtc() {
   name_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
 }
 
-std::string Nvrtc::compile(const std::string& source, const std::string& arch) const {
+std::string Nvrtc::compile(const std::string& source, const std::string& arch, bool fast_math) const {
   Program program = nullptr;
   if (create_(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) throw std::runtime_error("nvrtcCreateProgram failed");
   const std::string option = "--gpu-architecture=" + arch;
-  const char* options[] = {option.c_str(), "-lineinfo", "--std=c++17"};
-  const bool good = compile_(program, 3, options) == 0;
+  const char* options[] = {option.c_str(), "-lineinfo", "--std=c++17", "--use_fast_math"};
+  const bool good = compile_(program, fast_math ? 4 : 3, options) == 0;
   std::size_t size = 0;
   (good ? ptx_size_ : log_size_)(program, &size);
   std::string text(size, '\0');

@@ -11,7 +11,7 @@ class Nvrtc {
   const std::string& why() const { return why_; }    // why not
   const std::string& name() const { return name_; }  // "NVRTC 13.0"
   // PTX of CUDA C++ text, with line information. Throws std::runtime_error with NVRTC's log.
-  std::string compile(const std::string& source, const std::string& arch) const;
+  std::string compile(const std::string& source, const std::string& arch, bool fast_math = false) const;
 
  private:
   using Program = struct Opaque*;

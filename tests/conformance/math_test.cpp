@@ -227,7 +227,7 @@ f64 distance(T got, Wide exact) {
   return static_cast<f64>(std::fabs(got - exact) / std::fabs(static_cast<Wide>(next) - nearest));
 }
 
-template <class T, class Wide>
+template <class T, class Wide, bool Fast = false>
 void check_all(const char* name) {
   constexpr T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN(),
               tiny = std::numeric_limits<T>::denorm_min(), most = std::numeric_limits<T>::max();
@@ -246,14 +246,17 @@ void check_all(const char* name) {
   for (const T special : {inf, -inf, nan, tiny, -tiny, most, -most}) {
     for (const T other : {T{2}, T{-3}, T{0}, special}) x.push_back(special), y.push_back(other), x.push_back(other), y.push_back(special);
   }
-  std::size_t functions = 0;
+  std::size_t functions = 2;
   each_function<T>([&](auto, auto) { ++functions; });
   const auto k = kernel(name, [](In<T> a, In<T> b, Out<T, 2> out) {
+    options({.fast_math = Fast});
     auto i = global_id().x;
     If (i < a.size()) {
       const Val<T> v = a[i], u = b[i];
       u32 row = 0;
       each_function<T>([&](auto function, auto) { out[row++, i] = function(v, u); });
+      out[row++, i] = v / u;
+      out[row++, i] = u / v + sqrt(v);
     }
   });
   // Without fused multiply-adds of the processor an f64 one is a call a lane: too much code for all functions at once. Each alone is in
@@ -266,6 +269,7 @@ void check_all(const char* name) {
   REQUIRE(!outcomes[0].bytes.empty());
   const auto first = from_bytes<T>(outcomes[0].bytes[2]);
   expect(outcomes, 2, first);
+  if (Fast) return;  // how near they are: tests/ir/math_fast_test.cpp
   std::size_t row = 0;
   each_function<T>([&](auto, auto value) {
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -283,6 +287,9 @@ void check_all(const char* name) {
 TEST_CASE("every math function of f32 gives the same bits everywhere, near the true value") { check_all<f32, f64>("functions_f32"); }
 TEST_CASE("every math function of f64 gives the same bits everywhere, near the true value") {
   check_all<f64, long double>("functions_f64");
+}
+TEST_CASE("every math function gives the same bits everywhere with fast_math too, and so do quotients") {
+  check_all<f32, f64, true>("fast_functions_f32");
 }
 
 TEST_CASE("an integer power with a negative exponent from memory ends, with the documented division by zero") {

@@ -23,6 +23,7 @@ Case Generator::run() {
   block(shape_.depth, Context{}, budget_);
   results();
   case_.kernel.options.contraction = r_.chance(70);
+  case_.kernel.options.fast_math = r_.chance(25);
   return std::move(case_);
 }
 

@@ -261,7 +261,7 @@ std::optional<std::string> check_sim(const Case& c, const Variant& variant, cons
                                      bool checked, const SimTurn& turn, const std::string& mode) {
   const std::string where = mode + ", " + text(turn);
   SimOutcome got = run_sim(variant, c, checked, turn);
-  if (const auto inexact = test::inexact_float(got.ptx, false)) return where + ": " + *inexact;
+  if (const auto inexact = test::inexact_float(got.ptx)) return where + ": " + *inexact;
   if (!got.finding.empty()) return where + ": " + got.finding;
   Outputs out;
   out.buffers = std::move(got.buffers);

@@ -15,9 +15,10 @@ namespace kiln::ir::test {
 
 class MathFunction {
  public:
-  MathFunction(Opcode op, Type type) {
+  MathFunction(Opcode op, Type type, bool fast = false) {
     Builder b(kernel_);
     kernel_.name = "f";
+    kernel_.options.fast_math = fast;
     const std::uint32_t x = b.scalar("x", type), y = b.scalar("y", info(op).form == Form::IntegerPower ? Type::I32 : type);
     out_ = b.slot("out", type);
     const ValueId vx = b.param(x);

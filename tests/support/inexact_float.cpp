@@ -4,7 +4,7 @@
 
 namespace kiln::test {
 
-std::optional<std::string> inexact_float(const std::string& ptx, bool fast_math) {
+std::optional<std::string> inexact_float(const std::string& ptx) {
   std::istringstream text(ptx);
   int number = 0;
   for (std::string line; std::getline(text, line);) {
@@ -20,8 +20,8 @@ std::optional<std::string> inexact_float(const std::string& ptx, bool fast_math)
     const bool fusible = (name == "add" || name == "sub" || name == "mul") && of_floats;
     const auto wrong = [&](const char* why) { return "PTX line " + std::to_string(number) + ": " + instruction + ": " + why; };
     if (fusible && !has("rn") && !has("rz") && !has("rm") && !has("rp")) return wrong("a float operation without .rn: ptxas may fuse it");
-    if (!fast_math && has("approx")) return wrong("an approximation in a kernel without fast math");
-    if (!fast_math && has("ftz")) return wrong("subnormals are flushed in a kernel without fast math");
+    if (has("approx")) return wrong("an approximation, whose bits no other device has");
+    if (has("ftz")) return wrong("subnormals are flushed");
   }
   return std::nullopt;
 }

@@ -6,7 +6,7 @@
 namespace kiln::test {
 
 // The first instruction whose bits PTX leaves open: an addition, subtraction or multiplication of floats without a rounding, which ptxas
-// may fuse with a neighbour, and, unless the kernel has fast math, an approximation or a flush of subnormals.
-std::optional<std::string> inexact_float(const std::string& ptx, bool fast_math);
+// may fuse with a neighbour, an approximation, or a flush of subnormals.
+std::optional<std::string> inexact_float(const std::string& ptx);
 
 }  // namespace kiln::test

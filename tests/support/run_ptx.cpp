@@ -79,7 +79,7 @@ interp::Outcome run_ptx(const std::string& ptx, const ir::Prepared& prepared, co
   interp::Outcome outcome;
   const ir::Kernel& k = prepared.kernel;
   const auto misuse = [&](const std::string& what) { outcome.misuse.push_back("PTX of kernel '" + k.name + "': " + what); };
-  if (const auto wrong = inexact_float(ptx, k.options.fast_math)) misuse(*wrong);
+  if (const auto wrong = inexact_float(ptx)) misuse(*wrong);
   try {
     std::uint64_t bytes = kRoom;
     for (const interp::Arg& arg : launch.args) bytes += arg.is_buffer ? arg.bytes->size() : 0;

@@ -3,6 +3,8 @@
 // than all before is judged by MPFR where there is one.
 //
 //   math_ulp [FUNCTION...] [--type f32|f64] [--step N] [--samples N] [--fast] [--table]   (--table: the rows of docs/math.md)
+//
+// With --fast it is the functions of f32 in kernels with fast_math, where docs/math.md gives a bound, in the unit of that bound.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,6 +18,7 @@
 
 #include "arguments.h"
 #include "functions.h"
+#include "ir/math_fast_bounds.h"
 #include "judge.h"
 #include "true_value.h"
 
@@ -65,6 +68,18 @@ void true_values(const Function& f, const std::vector<float>& x, const std::vect
   }
 }
 
+// Leaves out what the bound of fast_math does not speak of; in the unit of the bound.
+void judge_fast(const ir::test::FastBound& bound, const std::vector<float>& x, const std::vector<double>& y, const std::vector<float>& got,
+                const std::vector<double>& exact, std::size_t n, Figures& into) {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!holds_for(bound, x[i], exact[i])) continue;
+    ++into.count;
+    into.wrong += !rounded(got[i], exact[i]);
+    const double error = bound.measure == ir::test::Measure::Ulps ? ulps(got[i], exact[i]) : std::fabs(got[i] - exact[i]);
+    if (!(error <= into.worst)) into.worst = error, into.x = x[i], into.y = y[i];
+  }
+}
+
 Figures all_arguments(const Function& f, std::uint64_t step, bool fast, unsigned part, unsigned parts) {
   const auto evaluate = f.kernel_f32(kChunk, fast);
   Figures figures;
@@ -78,6 +93,10 @@ Figures all_arguments(const Function& f, std::uint64_t step, bool fast, unsigned
     const std::vector<float> got = (*evaluate)(x, y);
     true_values(f, x, y, exact);
     const std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, count - first));
+    if (fast) {
+      judge_fast(*ir::test::fast_bound(f.op), x, y, got, exact, n, figures);
+      continue;
+    }
     const ManyUlps all = judge(got.data(), exact.data(), n);
     figures.count += n;
     figures.wrong += all.wrong;
@@ -103,6 +122,10 @@ Figures random_arguments(const Function& f, std::uint64_t samples, bool fast, un
     const std::vector<T> got = (*evaluate)(x, y);
     if constexpr (sizeof(T) == 4) {
       true_values(f, x, y, exact);
+      if (fast) {
+        judge_fast(*ir::test::fast_bound(f.op), x, y, got, exact, chunk, figures);
+        continue;
+      }
     } else {
       for (std::size_t i = 0; i < chunk; ++i) exact[i] = f.wide(x[i], y[i]);
     }
@@ -161,7 +184,8 @@ bool parse(int argc, char** argv, Request& o) {
       return false;
     }
   }
-  return o.step != 0 && o.samples != 0;
+  if (o.fast) o.wide = false;
+  return o.step != 0 && o.samples != 0 && (o.narrow || o.wide);
 }
 
 template <class T>
@@ -189,7 +213,7 @@ Figures measure(const Function& f, const Request& o) {
 double percent_wrong(const Figures& g) { return 100.0 * static_cast<double>(g.wrong) / static_cast<double>(g.count); }
 
 void print_line(const Function& f, const char* type, const Figures& g) {
-  std::printf("%-6s %s %14llu %10.4f%s %21.4f%%   %.9g", f.name, type, static_cast<unsigned long long>(g.count), g.worst,
+  std::printf("%-6s %s %14llu %10.4g%s %21.4f%%   %.9g", f.name, type, static_cast<unsigned long long>(g.count), g.worst,
               g.judged ? " " : "?", percent_wrong(g), g.x);
   std::printf(f.two ? ", %.17g\n" : "\n", g.y);
   std::fflush(stdout);
@@ -219,7 +243,7 @@ int main(int argc, char** argv) {
   if (!o.table)
     std::printf("%-6s %s %14s %10s  %22s   at (? : without MPFR)\n", "", "   ", "arguments", "worst ulp", "not correctly rounded");
   for (const Function& f : functions()) {
-    if (!o.names_one(f)) continue;
+    if (!o.names_one(f) || (o.fast && ir::test::fast_bound(f.op) == nullptr)) continue;
     std::string row = std::string("| `") + f.name + "` |";
     if (o.narrow) {
       const Figures g = measure<float>(f, o);

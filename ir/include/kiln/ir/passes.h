@@ -8,7 +8,7 @@
 
 namespace kiln::ir {
 
-void contract(Kernel& kernel);           // a*b+c -> fma by the rule of DESIGN 5, when options.contraction; first of all
+void contract(Kernel& kernel);  // a*b+c -> fma by the rule of DESIGN 5, when options.contraction; x/y -> x * (1/y) of f32 with fast_math
 void fold_and_simplify(Kernel& kernel);  // constants, identities that keep bits, known conditions, empty regions
 void eliminate_common(Kernel& kernel);   // pure operations, scoped by region
 void eliminate_dead(Kernel& kernel);     // unused pure operations, unused loads that cannot be out of range, slots never read
