@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <shared_mutex>
 
 #include "errors.h"
+#include "kiln/ir/decimal.h"
+#include "kiln/ir/floats.h"
 
 namespace kiln::dsl {
 
@@ -284,16 +288,36 @@ Error KernelCore::out_of_memory(std::span<const LaunchArg> args) const noexcept 
 
 // --- launch -----------------------------------------------------------------------------------------------------------------
 
+// "argument 2 ('by') is 300, which does not fit Val<u8>: it takes 0 to 255".
+static std::string unfit_text(const Unfit& unfit, ir::Type type, const ParamInfo& param) {
+  const std::string value = unfit.is_float         ? ir::shortest_decimal(ir::Type::F64, std::bit_cast<std::uint64_t>(unfit.value))
+                            : unfit.negative != 0 ? std::to_string(unfit.negative)
+                                                   : std::to_string(unfit.positive);
+  std::string takes;
+  if (ir::is_integer(type)) {
+    const std::uint64_t top = ir::is_signed(type) ? ir::value_mask(type) >> 1 : ir::value_mask(type);
+    takes = (ir::is_signed(type) ? "-" + std::to_string(top + 1) : "0") + " to " + std::to_string(top);
+  } else if (unfit.is_float) {
+    const std::uint64_t infinity = ir::float_bits(type, std::numeric_limits<double>::infinity());
+    const double top = ir::float_value(type, infinity - 1);
+    takes = "numbers up to " + (type == ir::Type::F32 ? ir::shortest_decimal(type, infinity - 1)
+                                                      : ir::shortest_decimal(ir::Type::F64, std::bit_cast<std::uint64_t>(top)));
+  } else {
+    takes = "integers that are exact in it, such as all up to 2^" + std::to_string(ir::precision(type));
+  }
+  return "argument " + std::to_string(unfit.argument) + " ('" + param.name + "') is " + value + ", which does not fit " + param.type +
+         ": it takes " + takes;
+}
+
 Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config,
-                    std::span<const LaunchArg> args, unsigned unfit) {
+                    std::span<const LaunchArg> args, const Unfit& unfit) {
   refuse_in_body(target.kernel->name());
   try {
     std::optional<Error> error;
     LaunchRequest request{.variant = &variant_of(*target.variant), .config = config, .args = args, .mode = target.mode};
-    if (unfit != 0) {
-      const ParamInfo param = target.kernel->params()[unfit - 1];
+    if (unfit.argument != 0) {
       error = make_error(ErrorCode::Validation, "ArgumentValue",
-                         "argument " + std::to_string(unfit) + " ('" + param.name + "') is a number that does not fit " + param.type,
+                         unfit_text(unfit, args[unfit.argument - 1].type, target.kernel->params()[unfit.argument - 1]),
                          request.variant->name(), target.kernel->place());
       request.unfit = &*error;
     }

@@ -71,7 +71,7 @@ TEST_CASE("a launch refused for a number that does not fit leaves an InOut as it
   CHECK(kept.read().value() == std::vector<u32>{3});
   auto read = made.read();
   REQUIRE(!read.has_value());
-  HAS(read.error().text(), "argument 3 ('n') is a number that does not fit Val<u32>");
+  HAS(read.error().text(), "argument 3 ('n') is -1, which does not fit Val<u32>: it takes 0 to 4294967295");
   CHECK(two_outputs({{1}, {1}}, kept, made, 1).has_value());
   CHECK(kept.read().value() == std::vector<u32>{4});
   CHECK(made.read().value() == std::vector<u32>{1});
@@ -146,10 +146,14 @@ TEST_CASE("a kernel that could not be recorded or compiled for want of host memo
   }
 }
 
-TEST_CASE("a launch refuses a number that does not fit, and names the argument") {
+KILN_KERNEL(signed_scalar, (InOut<i8> y, Val<i8> v)) { y[0] = v; }
+
+TEST_CASE("a launch refuses a number that does not fit, and says which, whose it is and what would fit") {
   const Client client = test::each_client();
   const auto x = on<f32>(client, {1, 2});
-  const std::pair<double, const char*> cases[] = {{1e39, "argument 3 ('a') is a number that does not fit Val<f32>"}};
+  const std::pair<double, const char*> cases[] = {
+      {1e39, "argument 3 ('a') is 1e+39, which does not fit Val<f32>: it takes numbers up to 3.4028235e+38"},
+      {-1e300, "argument 3 ('a') is -1e+300, which does not fit Val<f32>: it takes numbers up to 3.4028235e+38"}};
   for (const auto& [a, message] : cases) {
     auto y = on<f32>(client, {1, 1});
     auto r = add_to(for_num_elems(2), x, y, a, 2);
@@ -157,9 +161,16 @@ TEST_CASE("a launch refuses a number that does not fit, and names the argument")
     CHECK(r.error().data().message == message);
   }
   auto y = on<f32>(client, {1, 1});
-  CHECK(add_to(for_num_elems(2), x, y, 1, -1).error().data().message == "argument 4 ('n') is a number that does not fit Val<u32>");
-  CHECK(add_to(for_num_elems(2), x, y, 1, 1ull << 32).error().data().message == "argument 4 ('n') is a number that does not fit Val<u32>");
-  CHECK(add_to(for_num_elems(2), x, y, 16777217, 1).error().data().message == "argument 3 ('a') is a number that does not fit Val<f32>");
+  const auto message = [](const auto& result) { return result.error().data().message; };
+  const std::string not_u32 = ", which does not fit Val<u32>: it takes 0 to 4294967295";
+  CHECK(message(add_to(for_num_elems(2), x, y, 1, -1)) == "argument 4 ('n') is -1" + not_u32);
+  CHECK(message(add_to(for_num_elems(2), x, y, 1, 1ull << 32)) == "argument 4 ('n') is 4294967296" + not_u32);
+  CHECK(message(add_to(for_num_elems(2), x, y, -1e300, -1)).starts_with("argument 3 ('a') is -1e+300, "));  // the first of them
+  CHECK(message(add_to(for_num_elems(2), x, y, 16777217, 1)) ==
+        "argument 3 ('a') is 16777217, which does not fit Val<f32>: it takes integers that are exact in it, such as all up to 2^24");
+  auto narrow = on<i8>(client, {0});
+  CHECK(message(signed_scalar(for_num_elems(1), narrow, 300)) == "argument 2 ('v') is 300, which does not fit Val<i8>: it takes -128 to 127");
+  CHECK(message(signed_scalar(for_num_elems(1), narrow, -129)) == "argument 2 ('v') is -129, which does not fit Val<i8>: it takes -128 to 127");
   auto b = on<u32>(client, {0});
   CHECK(bool_scalar(for_num_elems(1), b, true, -3).has_value());
   CHECK(b.read().value() == std::vector<u32>{static_cast<u32>(-3)});
@@ -177,9 +188,13 @@ TEST_CASE("f16 and bf16 are elements and scalar arguments; host numbers become t
   CHECK(y.read().value() == std::vector<f16>{f16(3.25), f16(1.75), f16(0.25), f16::from_bits(0x7c00)});
   CHECK(scale_f16(for_num_elems(4), y, f16(2), bf16(1)).has_value());
   CHECK(y.read().value()[0] == 7.5f);
-  CHECK(scale_f16(for_num_elems(4), y, 2049, 1).error().data().message == "argument 2 ('a') is a number that does not fit Val<f16>");
-  CHECK(scale_f16(for_num_elems(4), y, 65520.0, 1).error().data().message == "argument 2 ('a') is a number that does not fit Val<f16>");
-  CHECK(scale_f16(for_num_elems(4), y, 1, 257).error().data().message == "argument 3 ('b') is a number that does not fit Val<bf16>");
+  const auto message = [](const auto& result) { return result.error().data().message; };
+  CHECK(message(scale_f16(for_num_elems(4), y, 2049, 1)) ==
+        "argument 2 ('a') is 2049, which does not fit Val<f16>: it takes integers that are exact in it, such as all up to 2^11");
+  CHECK(message(scale_f16(for_num_elems(4), y, 65520.0, 1)) ==
+        "argument 2 ('a') is 65520, which does not fit Val<f16>: it takes numbers up to 65504");
+  CHECK(message(scale_f16(for_num_elems(4), y, 1, 257)) ==
+        "argument 3 ('b') is 257, which does not fit Val<bf16>: it takes integers that are exact in it, such as all up to 2^8");
 }
 
 KILN_KERNEL(scale_e4m3, (InOut<e4m3> y, Val<e4m3> a, Val<e5m2> b)) {

@@ -14,6 +14,17 @@
 
 namespace kiln {
 
+namespace dsl {
+// The first number of a launch that does not fit its parameter.
+struct Unfit {
+  unsigned argument = 0;  // from 1; 0: all fit
+  bool is_float = false;
+  double value = 0;            // of a float
+  std::int64_t negative = 0;   // of an integer, or 0
+  std::uint64_t positive = 0;  // of another integer
+};
+}  // namespace dsl
+
 // A scalar argument: T itself, or any host number that is exact in T (a fraction rounds to f32 or less, as in C++, and may not overflow).
 // What does not fit is refused by the launch, with the argument's name. No conversion between bool and numbers, none from a fraction to an
 // integer.
@@ -33,8 +44,18 @@ class HostValue {
     } else {
       fits_ = !ir::overflows(ir_type<T>, static_cast<double>(value));
     }
+    if (fits_) return;
+    if constexpr (!std::integral<H>) {
+      unfit_.is_float = true, unfit_.value = static_cast<double>(value);
+    } else if constexpr (std::is_signed_v<H>) {
+      if (value < 0) unfit_.negative = value;
+      else unfit_.positive = static_cast<std::uint64_t>(value);
+    } else {
+      unfit_.positive = value;
+    }
   }
   bool fits() const { return fits_; }
+  const dsl::Unfit& unfit() const { return unfit_; }  // the number, where it does not fit
   std::uint64_t bits() const {
     std::uint64_t b = 0;
     if constexpr (std::same_as<T, bool>) b = value_ ? 1 : 0;
@@ -45,6 +66,7 @@ class HostValue {
  private:
   T value_;
   bool fits_ = true;
+  dsl::Unfit unfit_;
 };
 
 // A buffer seen with strides, for parameters In<T, R, Strided> and their like. A dense buffer converts.
@@ -168,9 +190,11 @@ const Client* client_of(const A& a) {
   else return nullptr;
 }
 template <class A>
-bool fits(const A& a) {
-  if constexpr (requires { a.fits(); }) return a.fits();
-  else return true;
+bool fits(const A& a, unsigned argument, Unfit& unfit) {
+  if constexpr (requires { a.fits(); }) {
+    if (!a.fits()) unfit = a.unfit(), unfit.argument = argument;
+  }
+  return unfit.argument == 0;
 }
 
 // The sentence for argument I (from 1).
@@ -250,10 +274,9 @@ struct Target {
   const VariantSlot* variant = nullptr;
   ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel;
 };
-// stream null: the calling thread's default stream of `client`, or of the default client where that is null too. `unfit`: the first
-// argument (from 1) that does not fit its parameter; 0: none. Never throws, but for a launch inside the body of a kernel.
+// stream null: the calling thread's default stream of `client`, or of the default client where that is null too. Never throws, but for a launch inside the body of a kernel.
 Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config,
-                    std::span<const LaunchArg> args, unsigned unfit);
+                    std::span<const LaunchArg> args, const Unfit& unfit);
 
 // The call operators of Self, which has target(). Not templates over the arguments, so that an editor shows the signature; the templates
 // beside them only explain what does not fit.
@@ -291,8 +314,9 @@ class LaunchOperators {
   template <class... A>
   Result<void> go(const Stream* stream, const LaunchConfig& config, const A&... args) const {
     const std::array<LaunchArg, sizeof...(A)> list{argument(args)...};
-    unsigned number = 0, unfit = 0;
-    ((++number, unfit = unfit == 0 && !fits(args) ? number : unfit), ...);
+    Unfit unfit;
+    [[maybe_unused]] unsigned number = 0;
+    (void)(fits(args, ++number, unfit) && ...);
     const Client* client = nullptr;
     ((client = client ? client : client_of(args)), ...);
     return launch(static_cast<const Self&>(*this).target(), stream, client, config, list, unfit);
