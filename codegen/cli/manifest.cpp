@@ -18,6 +18,7 @@ const char* kind_name(ir::ParamField::Kind kind) {
     case ir::ParamField::Kind::Stride: return "stride";
     case ir::ParamField::Kind::Scalar: return "scalar";
     case ir::ParamField::Kind::Fault: return "fault";
+    case ir::ParamField::Kind::Log: return "log";
   }
   return "?";
 }
@@ -80,8 +81,14 @@ Json manifest(const Variant& variant, const ir::Prepared& kernel, const std::vec
   for (const auto& [out, in] : k.in_place) in_place.push_back(Json::array({out, in}));
   Json sites = Json::array();
   for (const ir::FaultSite& s : kernel.sites)
-    if (s.is_check()) sites.push_back({{"operation", s.operation}, {"place", s.place}, {"text", s.text}});
+    if (s.memory.empty()) sites.push_back({{"operation", s.operation}, {"place", s.place}, {"text", s.text}});
     else sites.push_back({{"memory", s.memory}, {"operation", s.operation}, {"place", s.place}, {"declared", s.declared}});
+  Json logs = Json::array();
+  for (const ir::LogSite& s : kernel.logs) {
+    Json types = Json::array();
+    for (const ir::Type t : s.values) types.push_back(std::string(ir::name(t)));
+    logs.push_back({{"file", s.file}, {"line", s.line}, {"text", s.text}, {"values", std::move(types)}});
+  }
   Json code = Json::array();
   for (const Target& t : targets) {
     Json one{{"arch", t.arch}, {"kind", t.kind}, {"file", t.file}};
@@ -110,6 +117,8 @@ Json manifest(const Variant& variant, const ir::Prepared& kernel, const std::vec
       {"shared", {{"static_bytes", kernel.shared.static_bytes}, {"dynamic", kernel.shared.dynamic_mem != ir::kNone}}},
       {"requirement", {{"min_sm", kernel.requirement.min_sm}, {"reason", kernel.requirement.reason}}},
       {"fault_sites", std::move(sites)},
+      {"log_sites", std::move(logs)},
+      {"log_stride", kernel.logs.empty() ? Json(nullptr) : Json(ir::log_stride(k))},
       {"targets", std::move(code)},
   };
 }

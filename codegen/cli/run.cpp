@@ -1,4 +1,6 @@
 // kiln run: one launch with arguments from the command line; its outputs or its failure as JSON.
+#include <optional>
+
 #include "arguments.h"
 #include "command.h"
 #include "compile.h"
@@ -26,6 +28,39 @@ Json failure_json(const Error& error) {
   }
   return json;
 }
+
+// What the kernel logs: lines for people on stderr, or collected for the document.
+class Log {
+ public:
+  Log(const Client& client, bool collect) : client_(client), collect_(collect) {
+    if (collect_) client_.on_log([this](const LogLine& line) { take(line); });
+  }
+  ~Log() {
+    if (collect_) client_.on_log({});
+  }
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  void put_into(Json& document) {
+    if (collect_) document["log"] = std::move(lines_);
+  }
+
+ private:
+  void take(const LogLine& line) {
+    Json json{{"text", line.text}};
+    if (line.missing != 0) {
+      json["missing"] = line.missing;
+    } else {
+      json["place"] = line.line != 0 ? std::string(line.file) + ":" + std::to_string(line.line) : "?";
+      json["block"] = line.block;
+      json["thread"] = line.thread;
+    }
+    lines_.push_back(std::move(json));
+  }
+
+  Client client_;
+  bool collect_;
+  Json lines_ = Json::array();
+};
 
 struct Run {
   Client client;
@@ -106,8 +141,14 @@ int run_command(const Options& options) {
   std::vector<Argument> arguments;
   for (const std::string& text : options.args) arguments.push_back(parse_argument(text));
   const std::unique_ptr<Source> source = Source::open(options.source, Source::Places::OfSource);
-  const auto failed = [](const Error& error) {
-    print_json({{"outputs", Json::array()}, {"failure", failure_json(error)}});
+  std::optional<Log> log;
+  const auto print = [&](const Json& outputs, const Json& failure) {
+    Json document{{"outputs", outputs}, {"failure", failure}};
+    if (log) log->put_into(document);
+    print_json(document);
+  };
+  const auto failed = [&](const Error& error) {
+    print(Json::array(), failure_json(error));
     return kFailed;
   };
   std::shared_ptr<const Variant> variant;
@@ -117,13 +158,14 @@ int run_command(const Options& options) {
   } catch (const Exception& e) { return failed(e.error()); }  // it does not record or is no valid kernel: the launch fails as any other
   const Client client = options.device.empty() ? Client::default_client() : Client::open(options.device).value();
 
+  log.emplace(client, options.json);
   LaunchConfig config;
   config.grid = {grid[0], grid[1], grid[2]};
   config.block = {block[0], block[1], block[2]};
   config.shared_bytes = shared_bytes;
   const Result<Json> outputs = launch_and_read(client, *variant, config, mode, arguments, options.bits);
   if (outputs) {
-    print_json({{"outputs", outputs.value()}, {"failure", nullptr}});
+    print(outputs.value(), nullptr);
     return kDone;
   }
   return failed(outputs.error());

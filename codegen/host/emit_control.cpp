@@ -55,6 +55,7 @@ void Emitter::emit_op(ir::OpId id, Mask m) {
   switch (ir::info(op.code).form) {
     case ir::Form::Const: return;
     case ir::Form::Query:
+      if (ir::info(op.code).effect == ir::Effect::Time) return define(id, splat(clock(op.code)), m);
       if (op.code == Opcode::ThreadId || op.code == Opcode::GlobalId || op.code == Opcode::LaneId || op.code == Opcode::WarpId)
         define(id, query(id), m);
       return;
@@ -87,6 +88,7 @@ void Emitter::emit_op(ir::OpId id, Mask m) {
       b_.CreateStore(yield_->getAllocatedType()->isVectorTy() ? vector(op.operands[0]) : scalar(op.operands[0]), yield_);
       return;
     case ir::Form::Check: return emit_check(id, m);
+    case ir::Form::Text: return op.code == Opcode::Trap ? emit_trap(id, m) : emit_log(id, m);
     case ir::Form::Require: return;  // the host has checked it
   }
 }

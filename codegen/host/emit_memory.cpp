@@ -253,73 +253,8 @@ void Emitter::report(const Access& a, Value* lane) {
     index = outside ? b_.CreateSelect(outside, i, index) : i;
     length = outside ? b_.CreateSelect(outside, n, length) : n;
   }
-  Value* thread = b_.CreateAdd(b_.CreateShl(warp_, 5), lane);
   b_.CreateCall(report_function(),
-                {fault_record_, b_.getInt32(a.op->site), dimension, index, length, thread, block_id_[0], block_id_[1], block_id_[2]});
-}
-
-// The first lane for which the condition does not hold is reported, with its values.
-void Emitter::emit_check(ir::OpId id, Mask m) {
-  const ir::Op& op = k_.op(id);
-  const ir::ValueId condition = op.operands[0];
-  Value* failing = nullptr;
-  if (shapes_[condition].uniform()) failing = b_.CreateSelect(scalar(condition), b_.getInt32(0), bits(m));
-  else failing = b_.CreateAnd(bits(m), b_.CreateNot(bits(vector(condition))));
-  llvm::BasicBlock *failed = block("check.failed"), *held = block("check.held");
-  b_.CreateCondBr(b_.CreateICmpNE(failing, b_.getInt32(0)), failed, held, llvm::MDBuilder(c_).createBranchWeights(1, 1u << 20));
-  start(failed);
-  Value* lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {failing, b_.getTrue()});
-  const auto number = [&](std::size_t i) -> Value* {
-    if (i >= op.operands.size()) return b_.getInt64(0);
-    const ir::ValueId v = op.operands[i];
-    Value* x = shapes_[v].uniform() ? scalar(v) : b_.CreateExtractElement(vector(v), lane);
-    return b_.CreateZExt(b_.CreateBitCast(x, b_.getIntNTy(ir::bit_width(k_.op(v).type))), b_.getInt64Ty());
-  };
-  Value *first = number(1), *second = number(2), *thread = b_.CreateAdd(b_.CreateShl(warp_, 5), lane);
-  b_.CreateCall(report_function(),
-                {fault_record_, b_.getInt32(op.site), b_.getInt32(0), first, second, thread, block_id_[0], block_id_[1], block_id_[2]});
-  b_.CreateBr(held);
-  start(held);
-}
-
-// Fills the fault record when nobody has before (ir::FaultRecord).
-llvm::Function* Emitter::report_function() {
-  if (report_) return report_;
-  llvm::Type *pointer = b_.getPtrTy(), *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty();
-  report_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {pointer, i32, i32, i64, i64, i32, i32, i32, i32}, false),
-                                   llvm::Function::InternalLinkage, "kiln_report", module_);
-  report_->addFnAttr(llvm::Attribute::NoUnwind);
-  report_->addFnAttr(llvm::Attribute::NoInline);
-  report_->addFnAttr(llvm::Attribute::Cold);
-  llvm::IRBuilder<> b(Block::Create(c_, "entry", report_));
-  Block *claim = Block::Create(c_, "claim", report_), *fill = Block::Create(c_, "fill", report_),
-        *done = Block::Create(c_, "done", report_);
-  Value* record = report_->getArg(0);
-  b.CreateCondBr(b.CreateIsNull(record), done, claim);
-  b.SetInsertPoint(claim);
-  Value* old = b.CreateAtomicCmpXchg(record, b.getInt32(0), b.getInt32(1), llvm::MaybeAlign(4), llvm::AtomicOrdering::Acquire,
-                                     llvm::AtomicOrdering::Monotonic);
-  b.CreateCondBr(b.CreateExtractValue(old, 1), fill, done);
-  b.SetInsertPoint(fill);
-  const auto put = [&](std::size_t offset, Value* v) {
-    b.CreateStore(v, b.CreateConstGEP1_32(b.getInt8Ty(), record, static_cast<unsigned>(offset)));
-  };
-  put(offsetof(ir::FaultRecord, kind), b.getInt32(1));
-  put(offsetof(ir::FaultRecord, site), report_->getArg(1));
-  put(offsetof(ir::FaultRecord, dimension), report_->getArg(2));
-  put(offsetof(ir::FaultRecord, index), report_->getArg(3));
-  put(offsetof(ir::FaultRecord, extent), report_->getArg(4));
-  Value* linear = report_->getArg(5);
-  const std::uint32_t x = geometry_.dim[0], y = geometry_.dim[1];
-  put(offsetof(ir::FaultRecord, thread), b.CreateURem(linear, b.getInt32(x)));
-  put(offsetof(ir::FaultRecord, thread) + 4, b.CreateURem(b.CreateUDiv(linear, b.getInt32(x)), b.getInt32(y)));
-  put(offsetof(ir::FaultRecord, thread) + 8, b.CreateUDiv(linear, b.getInt32(x * y)));
-  for (unsigned axis = 0; axis < 3; ++axis) put(offsetof(ir::FaultRecord, block) + 4 * axis, report_->getArg(6 + axis));
-  b.CreateAlignedStore(b.getInt32(2), record, llvm::Align(4))->setAtomic(llvm::AtomicOrdering::Release);
-  b.CreateBr(done);
-  b.SetInsertPoint(done);
-  b.CreateRetVoid();
-  return report_;
+                {fault_record_, b_.getInt32(a.op->site), dimension, index, length, lane_thread(lane), block_id_[0], block_id_[1], block_id_[2]});
 }
 
 // --- loads -------------------------------------------------------------------------------------------------------------------------

@@ -155,6 +155,12 @@ Value* Emitter::query(ir::OpId id) {
   }
 }
 
+// The counter is read where it stands: for LLVM the intrinsic, and a function that it does not know, may write memory.
+Value* Emitter::clock(Opcode code) {
+  if (code == Opcode::Clock) return b_.CreateIntrinsic(b_.getInt64Ty(), llvm::Intrinsic::readcyclecounter, {});
+  return b_.CreateCall(llvm::FunctionType::get(b_.getInt64Ty(), false), global_time_);
+}
+
 Value* Emitter::arithmetic(ir::OpId id) {
   const ir::Op& op = k_.op(id);
   const bool each = shapes_[id].varying();

@@ -24,6 +24,7 @@ Emitter::Emitter(llvm::LLVMContext& context, llvm::Module& module, const ir::Pre
       geometry_(options.block),
       structure_(k_),
       shapes_(k_, structure_, geometry_),
+      log_stride_(ir::log_stride(k_)),
       used_(k_.ops.size(), 0),
       atomic_(k_.mems.size(), false),
       b_(context),
@@ -90,6 +91,8 @@ void Emitter::run(const std::string& symbol) {
   Value* grid = fn_->getArg(1);
   for (unsigned a = 0; a < 3; ++a) grid_dim_[a] = b_.CreateLoad(b_.getInt32Ty(), b_.CreateConstGEP1_32(b_.getInt32Ty(), grid, a), "grid");
   dynamic_bytes_ = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateConstGEP1_32(b_.getInt32Ty(), grid, 3)), i64);
+  static_assert(offsetof(HostGrid, global_time) == 16);
+  global_time_ = b_.CreateLoad(pointer, b_.CreateConstGEP1_32(b_.getInt8Ty(), grid, offsetof(HostGrid, global_time)));
   load_parameters(fn_->getArg(0));
   declare_where();
   place_memories(fn_->getArg(4));
@@ -106,7 +109,7 @@ void Emitter::load_parameters(Value* params) {
   for (const ir::ParamField& field : ir::param_layout(k_, k_.options.checked).fields) {
     using Kind = ir::ParamField::Kind;
     llvm::Type* type = field.kind == Kind::Scalar ? lane_type(c_, field.type) : b_.getInt64Ty();
-    if (field.kind == Kind::Pointer || field.kind == Kind::Fault) type = b_.getPtrTy();
+    if (field.kind == Kind::Pointer || field.kind == Kind::Fault || field.kind == Kind::Log) type = b_.getPtrTy();
     if (field.kind == Kind::Scalar && ir::is_bool(field.type)) type = b_.getInt8Ty();
     Value* at = b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), params, field.offset);
     Value* v = b_.CreateAlignedLoad(type, at, llvm::Align(field.size));
@@ -114,6 +117,8 @@ void Emitter::load_parameters(Value* params) {
       parameter_[field.param] = ir::is_bool(field.type) ? b_.CreateICmpNE(v, b_.getInt8(0)) : v;
     } else if (field.kind == Kind::Fault) {
       fault_record_ = v;
+    } else if (field.kind == Kind::Log) {
+      log_ = v;
     } else {
       Memory& m = memory_[k_.params[field.param].mem];
       if (field.kind == Kind::Pointer) m.base = v;

@@ -1,11 +1,13 @@
 // Turns one prepared kernel into one LLVM function (runtime/compiler.h, HostEntry). Internal to the host lowering; one object a
 // compilation. What is where: emitter.cpp the frame, blocks and warps; emit_value.cpp values and locals; emit_control.cpp control flow and
 // masks; emit_memory.cpp loads, stores and bounds; emit_lanes.cpp their slow ways; emit_atomic.cpp atomics; emit_warp.cpp warp operations;
+// emit_text.cpp checks, traps and logs;
 // emit_block.cpp what barriers cut.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <vector>
@@ -69,6 +71,7 @@ class Emitter {
   Value* offsets(llvm::Type* lane, const Shape& shape);
   void define(ir::ValueId v, Value* value, Mask m);
   Value* query(ir::OpId id);
+  Value* clock(ir::Opcode code);  // now; u64
   Value* arithmetic(ir::OpId id);
   void emit_get(ir::OpId id, Mask m);
   void emit_set(ir::OpId id, Mask m);
@@ -155,9 +158,8 @@ class Emitter {
   Value* inside_lanes(const Access& a, Mask m);  // active lanes that are in bounds
   Mask checked_lanes(const Access& a, Mask m);   // the same, after the others are reported
   void report(const Access& a, Value* first_bad_lane);
-  void emit_check(ir::OpId id, Mask m);
-  void report_lanes(const Access& a, Value* bad);  // bits; does nothing when there are none
   llvm::Function* report_function();
+  void report_lanes(const Access& a, Value* bad);  // bits; does nothing when there are none
   Value* extent(std::uint32_t mem, unsigned dimension) { return memory_[mem].extent[dimension]; }
   Value* memory_base(std::uint32_t mem);
   llvm::Type* element_type(const ir::Mem& mem) const;  // in memory: a bool is a byte
@@ -171,6 +173,14 @@ class Emitter {
     if (m.others) instruction->setMetadata(llvm::LLVMContext::MD_noalias, m.others);
     return instruction;
   }
+
+  // --- text (emit_text.cpp) -----------------------------------------------------------------------------------------------------
+  void emit_check(ir::OpId id, Mask m);
+  void emit_trap(ir::OpId id, Mask m);
+  void emit_log(ir::OpId id, Mask m);
+  Value* lane_bits(ir::ValueId v, Value* lane);  // of one lane, in 64
+  Value* lane_thread(Value* lane) { return b_.CreateAdd(b_.CreateShl(warp_, 5), lane); }
+  std::array<Value*, 3> thread_axes(llvm::IRBuilder<>& b, Value* linear) const;
 
   // --- lane by lane (emit_lanes.cpp) ---------------------------------------------------------------------------------------------
   llvm::Function* helper(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters, bool& fresh);
@@ -226,6 +236,7 @@ class Emitter {
   const Structure structure_;
   Shapes shapes_;
   std::unique_ptr<const Plan> plan_;  // kernels with barriers
+  const std::uint32_t log_stride_;
   std::vector<char> used_;            // per op: its result is an operand of something
   std::vector<bool> atomic_;          // per mem
 
@@ -238,7 +249,7 @@ class Emitter {
 
   std::vector<Memory> memory_;
   std::vector<Value*> parameter_;  // scalars, by parameter number
-  Value* fault_record_ = nullptr;
+  Value *fault_record_ = nullptr, *log_ = nullptr, *global_time_ = nullptr;
   Value *grid_dim_[3] = {}, *dynamic_bytes_ = nullptr, *context_ = nullptr;
   Value* block_id_[3] = {};
   Value* warp_ = nullptr;       // i32

@@ -67,6 +67,7 @@ Lowering::Lowering(llvm::Module& module, const ir::Prepared& prepared, const Com
       target_(target),
       facts_(analyze_control(prepared.kernel)),
       symbol_(ir::symbol_name(prepared.kernel.name)),
+      log_stride_(ir::log_stride(prepared.kernel)),
       b_(c_),
       lines_(module, prepared.kernel, options.line_info) {
   block_size_ = k_.has_block_size() ? k_.block_size : options.block;
@@ -125,7 +126,8 @@ void Lowering::declare_kernel() {
   for (const ParamField& field : layout.fields) {
     switch (field.kind) {
       case ParamField::Kind::Pointer:
-      case ParamField::Kind::Fault: types.push_back(llvm::PointerType::get(c_, kGlobal)); break;
+      case ParamField::Kind::Fault:
+      case ParamField::Kind::Log: types.push_back(llvm::PointerType::get(c_, kGlobal)); break;
       case ParamField::Kind::Extent:
       case ParamField::Kind::Stride: types.push_back(b_.getInt64Ty()); break;
       case ParamField::Kind::Scalar: types.push_back(memory_type(c_, field.type)); break;
@@ -147,18 +149,21 @@ void Lowering::declare_parameters() {
   const std::vector<bool> atomic = ir::atomic_mems(k_);
   std::vector<bool> may_alias(k_.params.size());
   for (const auto& [x, y] : k_.in_place) may_alias[x] = may_alias[y] = true;
-  // Threads exchange data through memory at barriers and warp_sync. LLVM takes a noalias argument for private to the function and would
+  // Threads exchange data through memory at barriers and warp_sync, and clocks stand still over writes. LLVM takes a noalias argument for private to the function and would
   // move accesses over them, so a written buffer is noalias only in a kernel without any.
   bool synchronises = false;
-  ir::walk(k_, 0, [&](ir::OpId id) { synchronises |= ir::is_block_barrier(k_.ops[id].code) || k_.ops[id].code == Opcode::WarpSync; });
+  ir::walk(k_, 0, [&](ir::OpId id) {
+    const Opcode code = k_.ops[id].code;
+    synchronises |= ir::is_block_barrier(code) || code == Opcode::WarpSync || ir::info(code).effect == ir::Effect::Time;
+  });
   scalars_.resize(k_.params.size());
   buffers_.resize(k_.mems.size());
   std::size_t buffer = 0;
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const ParamField& field = layout.fields[i];
     llvm::Argument* const argument = f_->getArg(static_cast<unsigned>(i));
-    if (field.kind == ParamField::Kind::Fault) {
-      fault_record_ = argument;
+    if (field.kind == ParamField::Kind::Fault || field.kind == ParamField::Kind::Log) {
+      (field.kind == ParamField::Kind::Fault ? fault_record_ : log_) = argument;
       argument->addAttr(llvm::Attribute::getWithAlignment(c_, llvm::Align(alignof(std::uint64_t))));
       continue;
     }
@@ -278,6 +283,7 @@ void Lowering::emit_op(ir::OpId id, bool lanes_needed_later) {
     case Form::Leave: emit_leave(op.code); break;
     case Form::Yield: break;  // read by the loop
     case Form::Check: emit_check(op); break;
+    case Form::Text: op.code == Opcode::Trap ? emit_trap(op) : emit_log(op); break;
     case Form::Require: break;  // checked by the host
   }
 }
@@ -304,6 +310,8 @@ Value* Lowering::emit_query(const ir::Op& op) {
     }
     case Opcode::LaneId: v = lane(); break;
     case Opcode::WarpId: v = b_.CreateLShr(linear_thread(), 5); break;
+    case Opcode::Clock:
+    case Opcode::GlobalTime: return read_clock(op.code);
     default: fail(op, "is not known to the code generator");
   }
   return b_.CreateZExtOrTrunc(v, type(op.type));

@@ -1,5 +1,5 @@
 // One kernel as LLVM IR for NVPTX. One class, because everything shares the insertion point and the values; its functions are grouped by
-// subject into lowering.cpp (the frame: parameters, dispatch), control.cpp, memory.cpp, warp.cpp, block.cpp and lines.cpp.
+// subject into lowering.cpp (the frame: parameters, dispatch), control.cpp, memory.cpp, text.cpp, warp.cpp, block.cpp and lines.cpp.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
@@ -123,9 +123,14 @@ class Lowering {
   llvm::Value* float_atomic_min_max(const ir::Op& op, llvm::Value* pointer);
   llvm::Value* checked(const ir::Op& op, Place place);
   void report(const ir::Op& op, const Place& place, const std::vector<llvm::Value*>& inside);
+
+  // text.cpp
   void emit_check(const ir::Op& op);
+  void emit_trap(const ir::Op& op);
+  void emit_log(const ir::Op& op);
   llvm::Value* bits_of(ir::ValueId v);
   llvm::Function* fault_function();
+  llvm::Value* read_clock(ir::Opcode code);
 
   llvm::LLVMContext& c_;
   llvm::Module& m_;
@@ -135,6 +140,7 @@ class Lowering {
   const PtxTarget& target_;
   const ControlFacts facts_;
   const std::string symbol_;
+  const std::uint32_t log_stride_;
   std::array<std::uint32_t, 3> block_size_{};  // {0, 0, 0}: not known
   std::vector<bool> nan_bits_matter_;          // per operation
 
@@ -148,7 +154,7 @@ class Lowering {
   std::vector<Parameter> buffers_;     // per mem
   std::vector<llvm::Value*> storage_;  // per mem: what an access of it starts from
   std::vector<llvm::AllocaInst*> slots_;
-  llvm::Value* fault_record_ = nullptr;
+  llvm::Value *fault_record_ = nullptr, *log_ = nullptr;
   llvm::Function* fault_function_ = nullptr;
   llvm::GlobalVariable* uniform_scratch_ = nullptr;
   std::uint64_t shared_bytes_ = 0;

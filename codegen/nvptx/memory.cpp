@@ -1,14 +1,11 @@
-// Addresses, loads, stores, atomics, and the test of checked accesses with its fault report.
+// Addresses, loads, stores, atomics, and the test of checked accesses.
 #include <llvm/IR/MDBuilder.h>
-
-#include <cstddef>
 
 #include "arith.h"
 #include "lowering.h"
 
 namespace kiln::codegen::nvptx {
 
-using ir::FaultRecord;
 using ir::Form;
 using ir::Opcode;
 using llvm::AtomicOrdering;
@@ -179,76 +176,6 @@ void Lowering::report(const ir::Op& op, const Place& p, const std::vector<Value*
   }
   if (fault_record_ == nullptr) return;
   b_.CreateCall(fault_function(), {fault_record_, i32(op.site), dimension, index, limit})->setDoesNotThrow();
-}
-
-// The bits of a value, in 64.
-Value* Lowering::bits_of(ir::ValueId v) {
-  Value* const bits = b_.CreateBitCast(value(v), b_.getIntNTy(ir::bit_width(k_.ops[v].type)));
-  return b_.CreateZExt(bits, b_.getInt64Ty());
-}
-
-void Lowering::emit_check(const ir::Op& op) {
-  if (fault_record_ == nullptr) return;
-  BasicBlock* const failed = block("failed");
-  BasicBlock* const good = block("held");
-  b_.CreateCondBr(value(op.operands[0]), good, failed, llvm::MDBuilder(c_).createBranchWeights(1u << 20, 1));
-  b_.SetInsertPoint(failed);
-  const auto number = [&](std::size_t i) { return i < op.operands.size() ? bits_of(op.operands[i]) : b_.getInt64(0); };
-  b_.CreateCall(fault_function(), {fault_record_, i32(op.site), i32(0), number(1), number(2)})->setDoesNotThrow();
-  b_.CreateBr(good);
-  b_.SetInsertPoint(good);
-}
-
-// A function of its own, so that each access pays for a call in a cold block and nothing else. The only call in our PTX.
-llvm::Function* Lowering::fault_function() {
-  if (fault_function_ != nullptr) return fault_function_;
-  llvm::Type* const word = b_.getInt32Ty();
-  llvm::Type* const wide = b_.getInt64Ty();
-  llvm::Function* const f =
-      llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {fault_record_->getType(), word, word, wide, wide}, false),
-                             llvm::GlobalValue::InternalLinkage, "$fault", m_);
-  f->addFnAttr(llvm::Attribute::NoInline);
-  f->addFnAttr(llvm::Attribute::Cold);
-  f->setDoesNotThrow();
-  fault_function_ = f;
-  const llvm::IRBuilderBase::InsertPointGuard guard(b_);
-  b_.SetCurrentDebugLocation({});
-  Value* const record = f->getArg(0);
-  BasicBlock* const entry = BasicBlock::Create(c_, "entry", f);
-  BasicBlock* const look = BasicBlock::Create(c_, "look", f);
-  BasicBlock* const claim = BasicBlock::Create(c_, "claim", f);
-  BasicBlock* const fill = BasicBlock::Create(c_, "fill", f);
-  BasicBlock* const out = BasicBlock::Create(c_, "out", f);
-  b_.SetInsertPoint(entry);
-  b_.CreateCondBr(b_.CreateIsNull(record), out, look);
-  // Most faulting threads come after the first: they look before they fight for the record.
-  b_.SetInsertPoint(look);
-  llvm::LoadInst* const state = b_.CreateAlignedLoad(word, record, llvm::Align(4));
-  state->setAtomic(AtomicOrdering::Monotonic);
-  b_.CreateCondBr(b_.CreateICmpEQ(state, i32(0)), claim, out);
-  b_.SetInsertPoint(claim);
-  Value* const claimed =
-      b_.CreateAtomicCmpXchg(record, i32(0), i32(1), llvm::Align(4), AtomicOrdering::Monotonic, AtomicOrdering::Monotonic);
-  b_.CreateCondBr(b_.CreateExtractValue(claimed, 1), fill, out);
-  b_.SetInsertPoint(fill);
-  const auto put = [&](std::size_t offset, Value* v) {
-    b_.CreateAlignedStore(v, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), record, offset), llvm::Align(v->getType() == wide ? 8 : 4));
-  };
-  put(offsetof(FaultRecord, kind), i32(1));
-  put(offsetof(FaultRecord, site), f->getArg(1));
-  put(offsetof(FaultRecord, dimension), f->getArg(2));
-  put(offsetof(FaultRecord, index), f->getArg(3));
-  put(offsetof(FaultRecord, extent), f->getArg(4));
-  for (unsigned axis = 0; axis < 3; ++axis) {
-    put(offsetof(FaultRecord, thread) + 4 * axis, special_register(Intrinsic::nvvm_read_ptx_sreg_tid_x, axis));
-    put(offsetof(FaultRecord, block) + 4 * axis, special_register(Intrinsic::nvvm_read_ptx_sreg_ctaid_x, axis));
-  }
-  // The host reads the record while the kernel may still run: state 2 is seen only after everything above.
-  b_.CreateAlignedStore(i32(2), record, llvm::Align(4))->setAtomic(AtomicOrdering::Release);
-  b_.CreateBr(out);
-  b_.SetInsertPoint(out);
-  b_.CreateRetVoid();
-  return f;
 }
 
 }  // namespace kiln::codegen::nvptx

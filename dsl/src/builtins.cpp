@@ -21,11 +21,6 @@ dsl::Handle warp_vote(ir::Opcode code, const dsl::Operand& c) {
 }  // namespace
 
 void barrier(dsl::Where w) { dsl::Recorder::current(w).at(w).barrier(); }
-void dsl::check(const Operand& condition, const char* text, std::initializer_list<Operand> values) {
-  std::vector<ir::ValueId> ids;
-  for (const Operand& v : values) ids.push_back(v.id);
-  Recorder::current(condition.where).at(condition.where).check(condition.id, text, std::move(ids));
-}
 Val<bool> barrier_any(Use<bool> c) { return Val<bool>(block_vote(ir::Opcode::BarrierAny, c)); }
 Val<bool> barrier_all(Use<bool> c) { return Val<bool>(block_vote(ir::Opcode::BarrierAll, c)); }
 Val<u32> barrier_count(Use<bool> c) { return Val<u32>(block_vote(ir::Opcode::BarrierCount, c)); }
@@ -53,4 +48,8 @@ dsl::Handle combine(ir::Opcode code, ir::Combine how, const dsl::Operand& a) {
 }  // namespace detail
 
 }  // namespace warp
+
+Val<u64> clock_cycles(dsl::Where w) { return Val<u64>(dsl::query(ir::Opcode::Clock, 0, ir::Type::U64, w)); }
+Val<u64> global_time(dsl::Where w) { return Val<u64>(dsl::query(ir::Opcode::GlobalTime, 0, ir::Type::U64, w)); }
+
 }  // namespace kiln

@@ -1,8 +1,6 @@
 #include "kiln/dsl/head.h"
 
-#include <charconv>
-
-#include "kiln/ir/decimal.h"
+#include "source_text.h"
 
 namespace kiln {
 namespace {
@@ -13,60 +11,6 @@ dsl::Recorder& head(const char* what, const dsl::Where& w) {
   if (!r.at_head()) r.fail(std::string(what) + " belongs to the head of the body, before the first ordinary operation", w);
   r.at(w);
   return r;
-}
-
-std::string number(ir::Type type, std::uint64_t bits) {
-  char text[64];
-  std::to_chars_result end{};
-  if (type == ir::Type::Bool) return bits ? "true" : "false";
-  if (ir::is_real(type)) return ir::shortest_decimal(type, bits);
-  if (ir::is_signed(type)) end = std::to_chars(text, text + sizeof text, ir::sign_extend(type, bits));
-  else end = std::to_chars(text, text + sizeof text, bits);
-  return {text, end.ptr};
-}
-
-// The source of a condition again, from the IR: what a refused launch shows.
-std::string source(const ir::Kernel& k, ir::ValueId id, bool outermost) {
-  using enum ir::Opcode;
-  const ir::Op& op = k.ops[id];
-  const auto operand = [&](std::size_t i) { return source(k, op.operands[i], false); };
-  const char* infix = nullptr;
-  switch (op.code) {
-    case Const: return number(op.type, op.imm);
-    case Param: return k.params[op.index].name;
-    case Extent: return k.mems[op.index].name + ".extent(" + std::to_string(op.attr) + ")";
-    case Size: return k.mems[op.index].name + ".size()";
-    case BlockDim: return std::string("block_dim().") + "xyz"[op.attr];
-    case GridDim: return std::string("grid_dim().") + "xyz"[op.attr];
-    case Not: return (op.type == ir::Type::Bool ? "!" : "~") + operand(0);
-    case Neg: return "-" + operand(0);
-    case Cast: return "cast<" + std::string(ir::name(op.type)) + ">(" + source(k, op.operands[0], true) + ")";
-    case Add: infix = " + "; break;
-    case Sub: infix = " - "; break;
-    case Mul: infix = " * "; break;
-    case Div: infix = " / "; break;
-    case Rem: infix = " % "; break;
-    case And: infix = op.type == ir::Type::Bool ? " && " : " & "; break;
-    case Or: infix = op.type == ir::Type::Bool ? " || " : " | "; break;
-    case Xor: infix = " ^ "; break;
-    case Shl: infix = " << "; break;
-    case Shr: infix = " >> "; break;
-    case Eq: infix = " == "; break;
-    case Ne: infix = " != "; break;
-    case Lt: infix = " < "; break;
-    case Le: infix = " <= "; break;
-    case Gt: infix = " > "; break;
-    case Ge: infix = " >= "; break;
-    default: break;
-  }
-  if (infix) {
-    const std::string text = operand(0) + infix + operand(1);
-    return outermost ? text : "(" + text + ")";
-  }
-  std::string text(ir::info(op.code).mnemonic);
-  text += "(";
-  for (std::size_t i = 0; i < op.operands.size(); ++i) text += (i ? ", " : "") + source(k, op.operands[i], true);
-  return text + ")";
 }
 
 }  // namespace
@@ -106,7 +50,7 @@ void max_threads(Extent32 n, dsl::Where w) {
 
 void require(Use<bool> condition, std::string_view text) {
   dsl::Recorder& r = head("require", condition.where);
-  r.here().require(condition.id, text.empty() ? source(r.kernel(), condition.id, true) : std::string(text));
+  r.here().require(condition.id, text.empty() ? dsl::source_text(r.kernel(), condition.id) : std::string(text));
 }
 
 void require(bool condition, std::string_view text, dsl::Where w) {

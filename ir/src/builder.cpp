@@ -178,6 +178,19 @@ void Builder::check(ValueId cond, std::string text, std::vector<ValueId> values)
   values.insert(values.begin(), cond);
   append({.code = Opcode::Check, .imm = k_->texts.size() - 1, .operands = std::move(values)});
 }
+void Builder::assume(ValueId cond, std::string text) {
+  k_->texts.push_back(std::move(text));
+  append({.code = Opcode::Assume, .imm = k_->texts.size() - 1, .operands = {cond}});
+}
+void Builder::log_text(std::string text, std::vector<ValueId> values) {
+  k_->texts.push_back(std::move(text));
+  append({.code = Opcode::LogText, .imm = k_->texts.size() - 1, .operands = std::move(values)});
+}
+void Builder::trap(std::string text) {
+  k_->texts.push_back(std::move(text));
+  append({.code = Opcode::Trap, .imm = k_->texts.size() - 1});
+  leave(Opcode::Return);
+}
 void Builder::require(ValueId cond, std::string text) {
   k_->texts.push_back(std::move(text));
   append({.code = Opcode::Require, .imm = k_->texts.size() - 1, .operands = {cond}});

@@ -63,11 +63,11 @@ class Compactor {
     k_.files = std::move(files);
   }
 
-  // One text for each require and check, in their order.
+  // One text for each operation that has one, in their order.
   void renumber_texts() {
     std::vector<std::string> texts;
     for (Op& op : k_.ops) {
-      if ((op.code != Opcode::Require && op.code != Opcode::Check) || op.imm >= k_.texts.size()) continue;
+      if (!has_text(op.code) || op.imm >= k_.texts.size()) continue;
       texts.push_back(k_.texts[op.imm]);
       op.imm = texts.size() - 1;
     }

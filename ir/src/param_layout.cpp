@@ -24,9 +24,18 @@ ParamLayout param_layout(const Kernel& kernel, bool checked) {
     for (unsigned d = 0; d < mem.rank; ++d) add(ParamField::Kind::Extent, p, d, Type::U64);
     for (unsigned d = 0; mem.strided && d < mem.rank; ++d) add(ParamField::Kind::Stride, p, d, Type::U64);
   }
-  if (checked) add(ParamField::Kind::Fault, kNone, 0, Type::U64);
+  const auto has = [&](Opcode code) { return std::ranges::any_of(kernel.ops, [&](const Op& op) { return op.code == code; }); };
+  if (checked || has(Opcode::Trap)) add(ParamField::Kind::Fault, kNone, 0, Type::U64);
+  if (has(Opcode::LogText)) add(ParamField::Kind::Log, kNone, 0, Type::U64);
   layout.bytes = (layout.bytes + 7) / 8 * 8;
   return layout;
+}
+
+std::uint32_t log_stride(const Kernel& kernel) {
+  std::size_t most = 0;
+  for (const Op& op : kernel.ops)
+    if (op.code == Opcode::LogText) most = std::max(most, op.operands.size());
+  return static_cast<std::uint32_t>(sizeof(LogRecord) + most * sizeof(std::uint64_t));
 }
 
 }  // namespace kiln::ir

@@ -40,9 +40,10 @@ class DeadCode {
     const Op& op = k_.ops[id];
     // A checked load that is not proven may be out of range, and then it is reported whether its value is used or not.
     const bool silent_load = op.code == Opcode::Load && (!k_.options.checked || op.bounds == Bounds::Proven);
-    if (is_pure(op.code) || op.code == Opcode::Get || silent_load) return uses_[id] == 0;
+    if (is_pure(op.code) || op.code == Opcode::Get || silent_load || info(op.code).effect == Effect::Time) return uses_[id] == 0;
     switch (op.code) {
       case Opcode::Set: return gets_[op.index] == 0;
+      case Opcode::Assume:
       case Opcode::Check: {  // one that cannot fail; an unchecked kernel has no place to report to
         const Op& condition = k_.ops[op.operands[0]];
         return !k_.options.checked || (condition.code == Opcode::Const && condition.imm != 0);

@@ -53,8 +53,13 @@ class Fold {
   }
 
  private:
-  // Rewrites one region. `known` is the state at its beginning and, afterwards, at its end.
+  // Rewrites one region. `known` is the state at its beginning and, afterwards, at its end. What is assumed in it holds in it.
   void region(RegionId r, Known& known) {
+    const std::size_t assumed = assumed_.size();
+    rewrite(r, known);
+    for (; assumed_.size() > assumed; assumed_.pop_back()) replaced_[assumed_.back().first] = assumed_.back().second;
+  }
+  void rewrite(RegionId r, Known& known) {
     std::vector<OpId> out;
     const std::vector<OpId> in = std::move(k_.regions[r].ops);
     out.reserve(in.size());
@@ -74,6 +79,9 @@ class Fold {
 
   void visit(OpId id, Known& known, bool in_condition) {
     for (ValueId& v : k_.ops[id].operands) v = replaced_[v];
+    for (std::size_t i = 0; !assumed_.empty() && i < k_.ops[id].operands.size(); ++i) {
+      if (const ValueId truth = assumed(k_.ops[k_.ops[id].operands[i]]); truth != kNone) k_.ops[id].operands[i] = truth;
+    }
     const Opcode code = k_.ops[id].code;
     if (is_pure(code)) return pure(id);
     switch (code) {
@@ -83,6 +91,10 @@ class Fold {
       case Opcode::Switch: return choose(id, known, in_condition);
       case Opcode::For: return for_loop(id, known);
       case Opcode::While: return while_loop(id, known);
+      case Opcode::Assume:
+        if (!k_.options.checked) assume(k_.ops[id].operands[0], true);
+        out_->push_back(id);
+        return;
       default: out_->push_back(id);
     }
   }
@@ -96,9 +108,45 @@ class Fold {
       replace(id, s.value);
     }
   }
+  // A comparison that is assumed, or whose opposite is.
+  ValueId assumed(const Op& op) {
+    if (assumed_.empty() || info(op.code).form != Form::Compare) return kNone;
+    for (const auto& [v, before] : assumed_) {
+      const Op& known = k_.ops[v];
+      const bool same = known.code == op.code, opposite = known.code == inverse(op);
+      if ((!same && !opposite) || known.operands != op.operands) continue;
+      const bool holds = (k_.ops[replaced_[v]].imm != 0) == same;
+      const OpId result = append({.code = Opcode::Const, .type = Type::Bool, .imm = holds ? 1u : 0u, .loc = op.loc});
+      out_->push_back(result);
+      changed_ = true;
+      return result;
+    }
+    return kNone;
+  }
+  Opcode inverse(const Op& op) const {
+    if (op.code == Opcode::Eq) return Opcode::Ne;
+    if (op.code == Opcode::Ne) return Opcode::Eq;
+    if (is_float(k_.ops[op.operands[0]].type)) return Opcode::Const;  // where an operand is NaN both are false
+    if (op.code == Opcode::Lt) return Opcode::Ge;
+    if (op.code == Opcode::Ge) return Opcode::Lt;
+    return op.code == Opcode::Gt ? Opcode::Le : Opcode::Gt;
+  }
   void replace(OpId id, ValueId by) {
     if (replaced_.size() <= id) replaced_.resize(id + 1);
     replaced_[id] = by;
+  }
+  // The author's word, in unchecked kernels: further down the condition is what it is said to be.
+  void assume(ValueId v, bool holds) {
+    const Op op = k_.ops[v];
+    if (op.code == Opcode::Const) return;
+    if (op.code == Opcode::Not) assume(op.operands[0], !holds);
+    if (op.code == (holds ? Opcode::And : Opcode::Or)) {
+      for (const ValueId part : op.operands) assume(part, holds);
+    }
+    const OpId known = append({.code = Opcode::Const, .type = Type::Bool, .imm = holds ? 1u : 0u, .loc = op.loc});
+    out_->push_back(known);
+    assumed_.emplace_back(v, replaced_[v]);
+    replaced_[v] = known;
   }
   OpId append(Op op) {
     k_.ops.push_back(std::move(op));
@@ -279,6 +327,7 @@ class Fold {
   Kernel& k_;
   SlotSets sets_;
   std::vector<ValueId> replaced_;
+  std::vector<std::pair<ValueId, ValueId>> assumed_;  // in the regions being walked: the value, and what stood for it before
   std::vector<OpId>* out_ = nullptr;
   bool changed_ = false;
 };

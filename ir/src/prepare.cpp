@@ -1,4 +1,5 @@
 // From a recorded kernel to what every backend takes: the one place where the order of the passes is written down.
+#include <span>
 #include <utility>
 
 #include "kiln/ir/passes.h"
@@ -27,13 +28,25 @@ void refuse_contradictions(const Kernel& k, const std::vector<Visibility>& io) {
   if (!found.empty()) throw IrError(std::move(found));
 }
 
-std::vector<FaultSite> number_sites(Kernel& k) {
-  std::vector<FaultSite> sites;
+void number_sites(Prepared& p) {
+  Kernel& k = p.kernel;
+  std::vector<FaultSite>& sites = p.sites;
+  const auto types = [&](std::span<const ValueId> values) {
+    std::vector<Type> all;
+    for (const ValueId v : values) all.push_back(k.op(v).type);
+    return all;
+  };
   walk(k, 0, [&](OpId id) {
     Op& op = k.op(id);
-    if (op.code == Opcode::Check) {
+    if (op.code == Opcode::LogText) {
+      op.site = static_cast<std::uint32_t>(p.logs.size());
+      const bool known = op.loc.line != 0 && op.loc.file < k.files.size();
+      p.logs.push_back({known ? k.files[op.loc.file] : "", known ? op.loc.line : 0, k.texts[op.imm], types(op.operands)});
+      return;
+    }
+    if (op.code == Opcode::Check || op.code == Opcode::Assume || op.code == Opcode::Trap) {
       FaultSite site{{}, std::string(info(op.code).mnemonic), to_string(k, op.loc), {}, {}, k.texts[op.imm], {}};
-      for (std::size_t i = 1; i < op.operands.size(); ++i) site.values.push_back(k.op(op.operands[i]).type);
+      if (op.code == Opcode::Check) site.values = types(std::span(op.operands).subspan(1));
       op.site = static_cast<std::uint32_t>(sites.size());
       sites.push_back(std::move(site));
       return;
@@ -46,7 +59,6 @@ std::vector<FaultSite> number_sites(Kernel& k) {
     op.site = static_cast<std::uint32_t>(sites.size());
     sites.push_back(std::move(site));
   });
-  return sites;
 }
 
 void simplify_all(Kernel& k) {
@@ -77,7 +89,7 @@ Prepared prepare(const Kernel& recorded, const PrepareOptions& options) {
   compact(k);
   p.io = analyze_visibility(k);  // bounds are marks on the accesses, so this is what the author's accesses do
   refuse_contradictions(k, p.io);
-  p.sites = number_sites(k);
+  number_sites(p);
   p.shared = layout_shared(k);
   p.requirement = analyze_requirements(k);
   p.index_use = analyze_index_use(k);

@@ -37,6 +37,7 @@ constexpr bool has_result(Form f) {
     case Form::Yield:
     case Form::Leave:
     case Form::Check:
+    case Form::Text:
     case Form::Require: return false;
     default: return true;
   }

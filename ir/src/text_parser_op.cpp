@@ -200,16 +200,15 @@ void Parser::simple(Op& op, const Token& mnemonic) {
       break;
     }
     case Form::Check:
+    case Form::Text:
     case Form::Require:
-      values(op, 1);
-      expect(",");
-      while (form == Form::Check && token_.kind != Kind::String) {
+      for (bool needed = form != Form::Text; needed || (form != Form::Require && token_.kind == Kind::Value); needed = false) {
         values(op, 1);
         expect(",");
       }
       k_.texts.push_back(string());
       op.imm = k_.texts.size() - 1;
-      if (form == Form::Check && accept("site")) op.site = static_cast<std::uint32_t>(unsigned_number(kNone - 1, "a site"));
+      if (form != Form::Require && accept("site")) op.site = static_cast<std::uint32_t>(unsigned_number(kNone - 1, "a site"));
       return;
     default: values(op, fixed_operands(form)); break;
   }
@@ -266,7 +265,7 @@ void Parser::result_type(Op& op, const Token& mnemonic) {
       if (op.code == Opcode::Param) {
         op.type = k_.params[op.index].type;
       } else {
-        op.type = op.code == Opcode::Stride ? Type::U64 : Type::U32;
+        op.type = op.code == Opcode::Stride || info(op.code).effect == Effect::Time ? Type::U64 : Type::U32;
       }
       return;
     case Form::Compare: op.type = Type::Bool; return;

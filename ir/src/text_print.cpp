@@ -259,12 +259,13 @@ class Printer {
       }
       case Form::WarpCombine:
         return mnemonic + "." + (op.attr < kCombineCount ? std::string(name(static_cast<Combine>(op.attr))) : "?") + " " + list(op, 0, n);
-      case Form::Check: {
-        std::string text = mnemonic + " " + list(op, 0, n) + ", " + (op.imm < k_.texts.size() ? quoted(k_.texts[op.imm]) : "?");
+      case Form::Check:
+      case Form::Text:
+      case Form::Require: {
+        std::string text = mnemonic + " " + list(op, 0, n) + (n > 0 ? ", " : "") + (op.imm < k_.texts.size() ? quoted(k_.texts[op.imm]) : "?");
         if (op.site != kNone) text += " site " + std::to_string(op.site);
         return text;
       }
-      case Form::Require: return mnemonic + " " + list(op, 0, n) + ", " + (op.imm < k_.texts.size() ? quoted(k_.texts[op.imm]) : "?");
       default: return n == 0 ? mnemonic : mnemonic + " " + list(op, 0, n);
     }
   }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "kiln/ir/eval.h"
+#include "kiln/ir/message.h"
 #include "text_names.h"
 #include "verify_impl.h"
 
@@ -55,6 +56,8 @@ class Operations {
       const bool terminator = op.code == Opcode::Yield || info(op.code).form == Form::Leave;
       if (terminator && i + 1 < ops.size()) say(" is followed by operations that nothing reaches");
       operation(op, scope);
+      if (op.code == Opcode::Trap && (i + 1 == ops.size() || k_.op(ops[i + 1]).code != Opcode::Return))
+        say(" has no return behind it; a thread that traps does not go on");
       if (op.code != Opcode::For) visible_[ops[i]] = true;
       below(ops[i], scope);
     }
@@ -146,7 +149,8 @@ class Operations {
       case Form::Leave:
         if (op.code != Opcode::Return && !scope.loop) say(" stands outside a loop's body");
         break;
-      case Form::Check: check(op); break;
+      case Form::Check:
+      case Form::Text: message(op); break;
       case Form::Require: require(op, scope); break;
     }
   }
@@ -165,10 +169,12 @@ class Operations {
         return false;
       }
     }
-    if (form == Form::Check) {
-      if (op.operands.empty() || op.operands.size() > 1 + kCheckValues)
-        return say(" has " + std::to_string(op.operands.size()) + " operands; it takes a condition and at most " +
-                   std::to_string(kCheckValues) + " values"),
+    if (form == Form::Check || form == Form::Text) {
+      const std::size_t conditions = form == Form::Check ? 1 : 0;
+      const std::size_t most = op.code == Opcode::Check ? kCheckValues : op.code == Opcode::LogText ? kLogValues : 0;
+      if (op.operands.size() < conditions || op.operands.size() > conditions + most)
+        return say(" has " + std::to_string(op.operands.size()) + " operands; it takes " + (conditions != 0 ? "a condition and " : "") +
+                   (most == 0 ? "no values" : "at most " + std::to_string(most) + " values")),
                false;
       wanted = op.operands.size();
     }
@@ -251,7 +257,7 @@ class Operations {
         if (op.attr > 2) return say(" names axis " + std::to_string(op.attr) + "; there are x, y and z");
         if (op.code == Opcode::GlobalId) break;
         return result_is(op, Type::U32);
-      case QueryOperand::None: return result_is(op, Type::U32);
+      case QueryOperand::None: return result_is(op, info(op.code).effect == Effect::Time ? Type::U64 : Type::U32);
     }
     if (!u32 && !u64) say(" gives u32 or u64, not " + text(op.type));
   }
@@ -320,17 +326,17 @@ class Operations {
   }
 
   // --- texts ----------------------------------------------------------------------------------------------------------------
-  void check(const Op& op) {
-    if (type(op, 0) != Type::Bool) return say(" needs a bool, not " + text(type(op, 0)));
-    for (std::size_t i = 1; i < op.operands.size(); ++i) {
+  void message(const Op& op) {
+    const std::size_t conditions = info(op.code).form == Form::Check ? 1 : 0;
+    if (conditions != 0 && type(op, 0) != Type::Bool) return say(" needs a bool, not " + text(type(op, 0)));
+    for (std::size_t i = 1; op.code == Opcode::Check && i < op.operands.size(); ++i) {
       if (is_float8(type(op, i))) say(" shows no " + text(type(op, i)) + needed(0, type(op, i)));
     }
     if (op.imm >= k_.texts.size()) return say(" names a text that does not exist");
-    const std::string& words = k_.texts[op.imm];
-    std::size_t places = 0;
-    for (std::size_t at = words.find("{}"); at != std::string::npos; at = words.find("{}", at + 2)) ++places;
-    if (places != op.operands.size() - 1)
-      say(" has " + std::to_string(places) + " {} in its text and " + std::to_string(op.operands.size() - 1) + " values");
+    if (op.code == Opcode::Trap || op.code == Opcode::Assume) return;  // as it is
+    std::vector<Type> types;
+    for (std::size_t i = conditions; i < op.operands.size(); ++i) types.push_back(type(op, i));
+    if (const std::string problem = describe_problem(k_.texts[op.imm], types); !problem.empty()) say(" " + problem);
   }
 
   // --- requires ---------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <chrono>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -47,6 +49,11 @@ void report_no_scratch(ir::FaultRecord& record, std::uint64_t bytes) {
   state.store(2, std::memory_order_release);
 }
 
+std::uint64_t nanoseconds() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
 void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch& scratch) {
   const std::uint64_t from = first * kCopyPiece, size = std::min(last * kCopyPiece, task.bytes) - from;
   switch (task.kind) {
@@ -55,7 +62,7 @@ void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch&
       const std::uint64_t bytes = program.scratch_bytes(task.dynamic_shared);
       void* memory = scratch.at_least(bytes);
       if (memory == nullptr) return report_no_scratch(*task.fault, bytes);
-      const HostGrid grid{{task.grid[0], task.grid[1], task.grid[2]}, task.dynamic_shared};
+      const HostGrid grid{{task.grid[0], task.grid[1], task.grid[2]}, task.dynamic_shared, &nanoseconds};
       program.entry()(task.params, &grid, first, last, memory);
       return;
     }
@@ -80,7 +87,10 @@ class CpuDevice final : public Device {
   }
 
   const DeviceProperties& properties() const override { return properties_; }
-  Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) override { return make_storage(bytes); }
+  Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) override {
+    if (auto error = lost_as(ErrorCode::IoDevicePoisoned)) return std::move(*error);
+    return make_storage(bytes);
+  }
   void retire(std::unique_ptr<Storage> storage, const After& after) noexcept override {
     storage->after = after;
     scheduler_->retire(std::move(storage));
@@ -103,6 +113,7 @@ class CpuDevice final : public Device {
     return options;
   }
   Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const ProgramFacts& facts) override {
+    if (auto error = lost_as(ErrorCode::CompileDevicePoisoned)) return std::move(*error);
     auto object = LoadedObject::load(code.code, code.symbol);
     if (!object.has_value()) {
       Error::Data data = object.error().data();
@@ -111,12 +122,23 @@ class CpuDevice final : public Device {
     }
     return std::unique_ptr<DeviceProgram>(std::make_unique<CpuProgram>(std::move(*object), code));
   }
+  Result<Mapped> map(std::uint64_t bytes) override {
+    void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (memory == nullptr) return Error(ErrorCode::OutOfMemory, "no memory for " + std::to_string(bytes) + " bytes of log");
+    std::memset(memory, 0, bytes);
+    return Mapped{static_cast<std::byte*>(memory), reinterpret_cast<std::uint64_t>(memory)};
+  }
+  void unmap(const Mapped& memory) noexcept override { std::free(memory.host); }
   std::span<ir::FaultRecord> fault_records() override { return {records_->slots, kFaultRecords}; }
   std::uint64_t fault_address() override { return reinterpret_cast<std::uint64_t>(records_->slots); }
 
   Task& acquire() override { return scheduler_->acquire(); }
   void abandon(Task& task) noexcept override { scheduler_->abandon(static_cast<CpuTask&>(task)); }
   Result<Event> submit(Task& task, std::uint32_t queue, const After& after) override {
+    if (auto error = lost_as(task.kind == Task::Kind::Launch ? ErrorCode::LaunchDevicePoisoned : ErrorCode::IoDevicePoisoned)) {
+      abandon(task);
+      return std::move(*error);
+    }
     std::uint64_t blocks = 0;
     if (task.kind == Task::Kind::Launch) {
       blocks = std::uint64_t{task.grid[0]} * task.grid[1] * task.grid[2];  // validated: fits
@@ -131,8 +153,28 @@ class CpuDevice final : public Device {
   bool done(Event event) const override { return scheduler_->done(event); }
   void wait(Event event) override { scheduler_->wait(event); }
   Event last(std::uint32_t queue) const override { return scheduler_->last(queue); }
+  // As a GPU after a trap: nothing can be done any more. What was submitted before runs to its end.
+  void trapped(const Error& trap) override {
+    const std::lock_guard lock(trap_mutex_);
+    if (!trap_) trap_ = trap;
+    lost_.store(true, std::memory_order_release);
+  }
+  void ask_for_trap(std::function<std::optional<Error>()>) override {}  // it is told
+  std::optional<Error> poisoned() const override {
+    if (!lost_.load(std::memory_order_acquire)) return std::nullopt;
+    const std::lock_guard lock(trap_mutex_);
+    return trap_;
+  }
 
  private:
+  std::optional<Error> lost_as(ErrorCode code) const {
+    auto trap = poisoned();
+    if (!trap) return std::nullopt;
+    return lost_device(code, label(), std::move(*trap));
+  }
+  std::atomic<bool> lost_{false};
+  mutable std::mutex trap_mutex_;
+  std::optional<Error> trap_;  // guarded
   struct alignas(64) Records {
     ir::FaultRecord slots[kFaultRecords];
   };

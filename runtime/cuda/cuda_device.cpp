@@ -1,6 +1,7 @@
 #include "cuda/cuda_device.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,11 @@ class CudaDevice final : public Device {
   }
   Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes) override;
 
+  Result<Mapped> map(std::uint64_t bytes) override;
+  void unmap(const Mapped& memory) noexcept override {
+    const Session::Current current(*session_);
+    session_->call().cuMemFreeHost(memory.host);
+  }
   std::span<ir::FaultRecord> fault_records() override { return {records_, kFaultRecords}; }
   std::uint64_t fault_address() override { return records_address_; }
 
@@ -91,10 +97,13 @@ class CudaDevice final : public Device {
   void wait(Event event) override { queues_.wait(event); }
   Event last(std::uint32_t queue) const override { return queues_.last(queue); }
   std::optional<Error> poisoned() const override { return session_->first_failure(); }
+  void trapped(const Error&) override {}  // the driver sees to it
+  void ask_for_trap(std::function<std::optional<Error>()> trap) override { session_->ask_for_trap(std::move(trap)); }
   bool lost(Event event) const override { return session_->poisoned() && !queues_.over(event); }
 
  private:
   Result<Event> enqueue(CudaTask& task, std::uint32_t queue, const After& after);
+  Result<Mapped> mapped(std::uint64_t bytes, Phase phase, const std::string& doing);
 
   const std::unique_ptr<Session> session_;
   mutable Queues queues_;
@@ -149,17 +158,33 @@ Result<void> CudaDevice::start() {
   properties_.clusters = limits_.clusters;
   properties_.cooperative = limits_.cooperative;
 
-  const Session::Current current(*session_);
-  const DriverEntries& call = session_->call();
-  void* records = nullptr;
-  CUdeviceptr device_records = 0;
-  CUresult r = call.cuMemHostAlloc(&records, kFaultRecords * sizeof(ir::FaultRecord), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
-  if (r == CUDA_SUCCESS) r = call.cuMemHostGetDevicePointer(&device_records, records, 0);
-  records_ = static_cast<ir::FaultRecord*>(records);
-  records_address_ = device_records;
-  if (r != CUDA_SUCCESS) return session_->failed(r, Phase::Open, "mapped memory for fault records on " + session_->name());
+  const auto records = mapped(kFaultRecords * sizeof(ir::FaultRecord), Phase::Open, "mapped memory for fault records on " + session_->name());
+  if (!records.has_value()) return records.error();
+  records_ = reinterpret_cast<ir::FaultRecord*>(records->host);
+  records_address_ = records->address;
   std::fill_n(records_, kFaultRecords, ir::FaultRecord{});
   return {};
+}
+
+Result<Device::Mapped> CudaDevice::mapped(std::uint64_t bytes, Phase phase, const std::string& doing) {
+  const Session::Current current(*session_);
+  const DriverEntries& call = session_->call();
+  void* host = nullptr;
+  CUdeviceptr address = 0;
+  CUresult r = call.cuMemHostAlloc(&host, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+  if (r != CUDA_SUCCESS) return session_->failed(r, phase, doing);
+  r = call.cuMemHostGetDevicePointer(&address, host, 0);
+  if (r != CUDA_SUCCESS) {
+    call.cuMemFreeHost(host);
+    return session_->failed(r, phase, doing);
+  }
+  std::memset(host, 0, bytes);
+  return Mapped{static_cast<std::byte*>(host), address};
+}
+
+Result<Device::Mapped> CudaDevice::map(std::uint64_t bytes) {
+  if (session_->poisoned()) return session_->lost(Phase::Allocate);
+  return mapped(bytes, Phase::Allocate, "mapped memory for the log of a launch");
 }
 
 Result<std::unique_ptr<DeviceProgram>> CudaDevice::load(const CompiledCode& code, const ProgramFacts& facts) {

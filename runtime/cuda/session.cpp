@@ -35,6 +35,13 @@ void Session::poison(CUresult result, const std::string& doing) {
   std::vector<std::string> kernels;
   if (suspects_) kernels = suspects_();
   Error::Data data = driver_error(result, Phase::Wait, doing).data();
+  if (const auto trap = trap_ ? trap_() : std::nullopt) {
+    const std::string rule = data.rule;
+    data = trap->data();
+    data.rule = rule;
+    data.message += " (the CUDA driver answers " + rule + ")";
+    kernels.clear();  // it is known
+  }
   std::vector<std::string> distinct;
   for (const std::string& kernel : kernels)
     if (std::find(distinct.begin(), distinct.end(), kernel) == distinct.end()) distinct.push_back(kernel);

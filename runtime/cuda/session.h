@@ -67,6 +67,8 @@ class Session {
   // Asked once, when the device is poisoned: the kernels that may have been running, first submitted first. Set before the session is
   // shared.
   void on_poison(std::function<std::vector<std::string>()> suspects) { suspects_ = std::move(suspects); }
+  // And the trap that did it, where a kernel left word of one.
+  void ask_for_trap(std::function<std::optional<Error>()> trap) { trap_ = std::move(trap); }
 
  private:
   Session(const Driver& driver, CUdevice device) : driver_(driver), device_(device) {}
@@ -77,6 +79,7 @@ class Session {
   CUcontext context_ = nullptr;
   std::string name_;
   std::function<std::vector<std::string>()> suspects_;
+  std::function<std::optional<Error>()> trap_;
   std::atomic<bool> poisoned_{false};
   mutable std::mutex mutex_;
   std::optional<Error> first_;  // guarded

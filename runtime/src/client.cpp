@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "cpu/cpu_device.h"
 #include "cuda/cuda_device.h"
@@ -103,6 +104,8 @@ const DeviceProperties& Client::properties() const { return server_->properties(
 Stream Client::stream() const { return Stream(*this, rt::new_stream_id()); }
 Stream Client::default_stream() const { return Stream(*this, rt::thread_stream_id()); }
 Result<void> Client::sync() const { return server_->sync_all(); }
+void Client::on_log(LogSink sink) const { server_->on_log(std::move(sink)); }
+void Client::log_bytes(std::uint64_t bytes) const { server_->log_bytes(bytes); }
 
 Result<void> Stream::sync() const { return client_.server().sync_stream(id_); }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -193,6 +194,14 @@ class Device {
   // Memory of this device, all of it. Waits for the tasks of those who had it imported before.
   virtual Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes);
 
+  // Memory that kernels write and the host reads once they are over, zeroed, aligned to 64. Errors: OutOfMemory.
+  struct Mapped {
+    std::byte* host = nullptr;
+    std::uint64_t address = 0;  // for kernels
+  };
+  virtual Result<Mapped> map(std::uint64_t bytes) = 0;
+  virtual void unmap(const Mapped& memory) noexcept = 0;  // nothing uses it any more
+
   // Memory that kernels write fault records to and the host reads, and the address of its first record for kernels.
   virtual std::span<ir::FaultRecord> fault_records() = 0;
   virtual std::uint64_t fault_address() = 0;
@@ -215,6 +224,10 @@ class Device {
   // The first failure, once nothing on the device can be retried. From then on allocate, load and submit fail with it, nothing waits, and
   // every event is done.
   virtual std::optional<Error> poisoned() const { return std::nullopt; }
+  // A kernel trapped. A device that this does not poison by itself is poisoned now.
+  virtual void trapped(const Error& trap) = 0;
+  // Asked when the device is poisoned, under its locks: the trap that did it, if one did. Set before the device is used.
+  virtual void ask_for_trap(std::function<std::optional<Error>()> trap) = 0;
   // Whether a task was not known to be over when the device was poisoned: it may have run, in part or not at all.
   virtual bool lost(Event) const { return false; }
 };

@@ -13,7 +13,8 @@ ir::Visibility use_of(const LaunchPlan& plan, std::size_t buffer) {
 
 }  // namespace
 
-void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot) {
+void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot,
+                              const LaunchLogMemory* log) {
   std::byte* params = task.reserve_params(plan.layout.bytes);
   for (const ir::ParamField& field : plan.layout.fields) {
     const LaunchArg* arg = field.param != ir::kNone ? &request.args[field.param] : nullptr;
@@ -24,6 +25,7 @@ void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& reque
       case ir::ParamField::Kind::Stride: bits = arg->strides[field.dimension]; break;
       case ir::ParamField::Kind::Scalar: bits = arg->bits & ir::value_mask(field.type); break;
       case ir::ParamField::Kind::Fault: bits = fault_address_ + slot * sizeof(ir::FaultRecord); break;
+      case ir::ParamField::Kind::Log: bits = log != nullptr ? log->memory.address : 0; break;
     }
     std::memcpy(params + field.offset, &bits, field.size);  // little-endian, as every host we run on
   }
@@ -53,7 +55,12 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
         else order_read(*touch.memory, after);
       }
       const Result<Event> result = task.submit(queue_of(stream), after);
-      if (!result.has_value()) return of_launch(facts, result.error());
+      if (!result.has_value()) {
+        // It may have run, and what ended it may be its own trap.
+        LaunchLogMemory* lines = slot != nullptr && device_->poisoned() ? slots_.take_log(slot->number()) : nullptr;
+        if (lines != nullptr) logs_.over(lines);
+        return of_launch(facts, result.error());
+      }
       at = *result;
       return {};
     });
@@ -78,17 +85,22 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
     confirm_now = time_to_confirm();
   }
   lock.unlock();
-  if (!noted) device_->wait(at);  // the log had no room: nobody will look at the record
+  if (!noted) {
+    device_->wait(at);  // the log had no room: nobody will look at the record
+    if (LaunchLogMemory* lines = slot != nullptr ? slots_.take_log(slot->number()) : nullptr) logs_.over(lines);
+  }
   if (confirm_now) confirm();
   return at;
 }
 
 Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request) {
-  HeldSlot slot(slots_, take_fault_slot(program));
+  HeldSlot slot(slots_, logs_, take_fault_slot(program));
+  LaunchLogMemory* const log = take_log(program);
+  slots_.keep_log(slot.number(), log);
   HeldTask task(*device_);
   describe_launch(*task, *program.code, request.config);
   task->fault = &slots_.record(slot.number());
-  fill_params(plan, request, *task, slot.number());
+  fill_params(plan, request, *task, slot.number(), log);
 
   std::unique_lock lock(enqueue_);
   collect_uses(plan, request);

@@ -44,6 +44,7 @@ constexpr CodeRow kCodes[] = {
     {ErrorCode::Several, "Several", false, false, false},  // as its causes
     {ErrorCode::Bounds, "Bounds", false, false, false},
     {ErrorCode::CheckFailed, "CheckFailed", false, false, false},
+    {ErrorCode::Trapped, "Trapped", false, true, false},
     {ErrorCode::DevicePoisoned, "DevicePoisoned", false, true, false},
     {ErrorCode::Generic, "Generic", false, false, false},
 };

@@ -1,10 +1,11 @@
 #include "src/fault_slots.h"
 
 #include <atomic>
-#include <iterator>
 #include <string>
+#include <utility>
 
-#include "kiln/ir/decimal.h"
+#include "kiln/ir/message.h"
+#include "src/launch_logs.h"
 
 namespace kiln::rt {
 namespace {
@@ -13,13 +14,9 @@ std::string text(const std::uint32_t (&d)[3]) {
   return "(" + std::to_string(d[0]) + ", " + std::to_string(d[1]) + ", " + std::to_string(d[2]) + ")";
 }
 
-// A value in the text of a check.
-std::string value_text(ir::Type type, std::uint64_t bits) {
-  if (ir::is_bool(type)) return bits != 0 ? "true" : "false";
-  if (ir::is_signed(type)) return std::to_string(ir::sign_extend(type, bits));
-  return ir::is_integer(type) ? std::to_string(bits) : ir::shortest_decimal(type, bits);
-}
+std::string by_whom(const ir::FaultRecord& record) { return ", in thread " + text(record.thread) + " of block " + text(record.block); }
 
+// Of a check or an assumption.
 Error check_failed(const ir::FaultRecord& record, const Program& program, const ir::FaultSite& site) {
   Error::Data data;
   data.code = ErrorCode::CheckFailed;
@@ -27,15 +24,27 @@ Error check_failed(const ir::FaultRecord& record, const Program& program, const 
   data.place = site.place;
   data.bounds = bounds_fault(record, program.sites);
   const std::uint64_t values[] = {record.index, record.extent};
-  std::size_t from = 0;
-  for (std::size_t i = 0; i < site.values.size() && i < std::size(values); ++i) {
-    const std::size_t at = site.text.find("{}", from);
-    if (at == std::string::npos) break;
-    data.message += site.text.substr(from, at - from) + value_text(site.values[i], values[i]);
-    from = at + 2;
+  const bool check = site.operation == "check";
+  data.message = (check ? "check failed: " + ir::format_message(site.text, site.values, values) : "the assumption does not hold: " + site.text) +
+                 by_whom(record);
+  return Error(std::move(data));
+}
+
+// Who has the record need not be the thread that trapped.
+Error trap_error(const ir::FaultRecord& record, const Program& program) {
+  Error::Data data;
+  data.code = ErrorCode::Trapped;
+  data.kernel = *program.name;
+  data.message = "trap";
+  if (record.trapped <= program.sites.size()) {
+    const ir::FaultSite& site = program.sites[record.trapped - 1];
+    data.place = site.place;
+    if (!site.text.empty()) data.message += ": " + site.text;
+    if (record.state == 2 && record.site == record.trapped - 1) {
+      data.bounds = bounds_fault(record, program.sites);
+      data.message += by_whom(record);
+    }
   }
-  data.message =
-      "check failed: " + data.message + site.text.substr(from) + ", in thread " + text(record.thread) + " of block " + text(record.block);
   return Error(std::move(data));
 }
 
@@ -87,7 +96,7 @@ BoundsFault bounds_fault(const ir::FaultRecord& record, std::span<const ir::Faul
   return fault;
 }
 
-FaultSlots::FaultSlots(std::span<ir::FaultRecord> records) : records_(records), programs_(records.size(), nullptr) {
+FaultSlots::FaultSlots(std::span<ir::FaultRecord> records) : records_(records), programs_(records.size(), nullptr), logs_(records.size(), nullptr) {
   free_.reserve(records.size());
   for (std::size_t i = records.size(); i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
 }
@@ -104,17 +113,47 @@ std::optional<std::uint32_t> FaultSlots::take(const Program* program) {
 
 void FaultSlots::give_back(std::span<const std::uint32_t> slots) noexcept {
   const std::lock_guard lock(mutex_);
-  for (const std::uint32_t slot : slots) free_.push_back(slot);  // room for all was reserved
+  for (const std::uint32_t slot : slots) {
+    programs_[slot] = nullptr;
+    free_.push_back(slot);  // room for all was reserved
+  }
+}
+
+void FaultSlots::keep_log(std::uint32_t slot, LaunchLogMemory* log) {
+  const std::lock_guard lock(mutex_);
+  logs_[slot] = log;
+}
+
+LaunchLogMemory* FaultSlots::take_log(std::uint32_t slot) {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(logs_[slot], nullptr);
+}
+
+std::optional<Error> FaultSlots::trap() const {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t slot = 0; slot < programs_.size(); ++slot) {
+    if (programs_[slot] != nullptr && std::atomic_ref(records_[slot].trapped).load(std::memory_order_acquire) != 0)
+      return trap_error(records_[slot], *programs_[slot]);
+  }
+  return std::nullopt;
+}
+
+HeldSlot::~HeldSlot() {
+  if (released_) return;
+  if (LaunchLogMemory* log = slots_.take_log(slot_)) logs_.give_back(log);
+  slots_.give_back({&slot_, 1});
 }
 
 std::optional<Error> FaultSlots::fault(std::uint32_t slot) const {
   ir::FaultRecord& record = records_[slot];
-  if (std::atomic_ref(record.state).load(std::memory_order_acquire) == 0) return std::nullopt;
+  const bool trapped = std::atomic_ref(record.trapped).load(std::memory_order_acquire) != 0;
+  if (std::atomic_ref(record.state).load(std::memory_order_acquire) == 0 && !trapped) return std::nullopt;
   const Program* program = nullptr;
   {
     const std::lock_guard lock(mutex_);
     program = programs_[slot];
   }
+  if (trapped) return trap_error(record, *program);
   if (record.kind == kFaultNoScratch) return no_scratch(record, *program);
   if (record.site < program->sites.size() && program->sites[record.site].is_check())
     return check_failed(record, *program, program->sites[record.site]);

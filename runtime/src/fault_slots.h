@@ -16,6 +16,9 @@ namespace kiln::rt {
 // The fields of a record of an access out of range, with what the program knows about the site.
 BoundsFault bounds_fault(const ir::FaultRecord& record, std::span<const ir::FaultSite> sites);
 
+class LaunchLogs;
+struct LaunchLogMemory;
+
 // Thread-safe; its lock is taken last and held for a moment. Taking and giving back allocate nothing.
 class FaultSlots {
  public:
@@ -23,18 +26,24 @@ class FaultSlots {
 
   // A cleared record for a launch of the program; none while all are in use.
   std::optional<std::uint32_t> take(const Program* program);
+  // The log of the slot's launch, if it has one: kept for it, and given to whoever asks first.
+  void keep_log(std::uint32_t slot, LaunchLogMemory* log);
+  LaunchLogMemory* take_log(std::uint32_t slot);
   ir::FaultRecord& record(std::uint32_t slot) { return records_[slot]; }
   void give_back(std::span<const std::uint32_t> slots) noexcept;
 
   // What the finished launch of the slot reported, if anything.
   std::optional<Error> fault(std::uint32_t slot) const;
+  // The trap that one of the launches in use came to, if any did: what poisoned the device.
+  std::optional<Error> trap() const;
   std::size_t used() const;
 
  private:
   std::span<ir::FaultRecord> records_;
   mutable std::mutex mutex_;
   std::vector<std::uint32_t> free_;
-  std::vector<const Program*> programs_;
+  std::vector<const Program*> programs_;  // null: the slot is free
+  std::vector<LaunchLogMemory*> logs_;
 };
 
 // Slots on their way back; all of them are there at the end of the scope.
@@ -61,13 +70,11 @@ class GivenBack {
   std::array<std::uint32_t, 64> kept_;
 };
 
-// A slot taken for a launch, given back unless the launch log has it.
+// A slot taken for a launch, given back, with the log that is kept with it, unless the launch log has it.
 class HeldSlot {
  public:
-  HeldSlot(FaultSlots& slots, std::uint32_t slot) : slots_(slots), slot_(slot) {}
-  ~HeldSlot() {
-    if (!released_) slots_.give_back({&slot_, 1});
-  }
+  HeldSlot(FaultSlots& slots, LaunchLogs& logs, std::uint32_t slot) : slots_(slots), logs_(logs), slot_(slot) {}
+  ~HeldSlot();
   HeldSlot(const HeldSlot&) = delete;
   HeldSlot& operator=(const HeldSlot&) = delete;
 
@@ -76,6 +83,7 @@ class HeldSlot {
 
  private:
   FaultSlots& slots_;
+  LaunchLogs& logs_;
   std::uint32_t slot_;
   bool released_ = false;
 };

@@ -43,14 +43,19 @@ LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
     : device_(std::move(device)),
       fault_address_(device_->fault_address()),
       programs_(*device_, compiler),
-      slots_(device_->fault_records()) {}
+      slots_(device_->fault_records()),
+      logs_(*device_) {
+  device_->ask_for_trap([this] { return slots_.trap(); });
+}
 
 LocalServer::~LocalServer() {
   if (forked()) {
     (void)device_.release();  // of the parent's
+    logs_.forget();
     return;
   }
   for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));  // before the programs go
+  device_->ask_for_trap({});
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------------
@@ -430,6 +435,20 @@ std::uint32_t LocalServer::take_fault_slot(const Program& program) {
   }
 }
 
+// Its number is bounded, so the launch may have to wait for others, and for their lines to be told; but not where this is the thread that tells
+// them.
+LaunchLogMemory* LocalServer::take_log(const Program& program) {
+  if (program.logs.empty()) return nullptr;
+  const bool beyond = logs_.delivering();
+  while (!beyond && logs_.full()) {
+    const Event pending = confirm();
+    logs_.deliver();
+    if (!logs_.full()) break;
+    if (pending.position != 0) device_->wait(pending);
+  }
+  return logs_.take(program);
+}
+
 Event LocalServer::confirm() {
   Event pending;
   After not_done;          // a queue runs in order: what comes after a task that is not over need not be asked for
@@ -444,10 +463,12 @@ Event LocalServer::confirm() {
     std::optional<Error> fault;
     if (view.slot != kNoSlot) {
       fault = slots_.fault(view.slot);
+      if (LaunchLogMemory* log = slots_.take_log(view.slot)) logs_.over(log);
       over.add(view.slot);
     }
     if (!fault && device_->lost(event)) fault = device_->poisoned();
     if (!fault) return Verdict::clean();
+    if (fault->code() == ErrorCode::Trapped) device_->trapped(*fault);
     return Verdict::faulted(std::move(*fault));
   });
   return pending;

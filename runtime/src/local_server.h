@@ -12,13 +12,14 @@
 #include "src/failure/launch_log.h"
 #include "src/failure/scope.h"
 #include "src/fault_slots.h"
+#include "src/launch_logs.h"
 #include "src/process.h"
 #include "src/programs.h"
 #include "src/server.h"
 
 namespace kiln::rt {
 
-// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots and the device. None is held over a wait, a
+// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the logs of launches and the device. None is held over a wait, a
 // compilation or a copy.
 class LocalServer final : public Server {
  public:
@@ -37,6 +38,8 @@ class LocalServer final : public Server {
   Result<void> launch(std::uint64_t stream, const LaunchRequest& request) override;
   Result<void> sync_stream(std::uint64_t stream) override;
   Result<void> sync_all() override;
+  void on_log(LogSink sink) override { logs_.set_sink(std::move(sink)); }
+  void log_bytes(std::uint64_t bytes) override { logs_.set_bytes(bytes); }
   void free(Allocation& allocation) noexcept override;
   void claim(const Binding& binding, const Error& why) noexcept override;
 
@@ -69,7 +72,7 @@ class LocalServer final : public Server {
  private:
   Result<void> same_process() const;
   // What every operation goes through: in a forked child it is refused; what throws for want of host memory is an error, after
-  // `claim_writes`.
+  // `claim_writes`; what it found to be logged is handed on at the end.
   template <class Operation, class Claim>
   auto enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation());
   // The operations, below that.
@@ -109,9 +112,10 @@ class LocalServer final : public Server {
   Result<void> write_staged(std::uint64_t stream, const Binding& to, const std::byte* from);
   Result<void> upload(std::uint64_t stream, const Binding& to, const void* from, Staging staging);
   Result<void> read_piece(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to);
-  void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot);
+  void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot, const LaunchLogMemory* log);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
   std::uint32_t take_fault_slot(const Program& program);
+  LaunchLogMemory* take_log(const Program& program);  // null: it has none
   Event confirm();         // gives the first event that is still pending
   bool time_to_confirm();  // now and then, so that neither log nor records fill up when nobody ever waits; under the enqueue lock
   Result<void> device_state(ErrorCode code = ErrorCode::DevicePoisoned) const;
@@ -123,6 +127,7 @@ class LocalServer final : public Server {
   LaunchLog log_{store_};
   Programs programs_;
   FaultSlots slots_;
+  LaunchLogs logs_;
   std::atomic<std::uint64_t> next_memory_{1};
 
   struct Adopted {

@@ -130,6 +130,8 @@ Programs::Outcome Programs::compile(const ir::Prepared& prepared, const LaunchPl
   program->name = plan.name;
   program->code = std::move(*loaded);
   program->sites = prepared.sites;
+  program->logs = prepared.logs;
+  program->log_stride = ir::log_stride(prepared.kernel);
   const std::lock_guard lock(flight_mutex_);
   programs_.push_back(std::move(program));
   return programs_.back().get();

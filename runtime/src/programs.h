@@ -24,6 +24,8 @@ struct Program {
   std::shared_ptr<const std::string> name;  // of the kernel, for reports
   std::unique_ptr<DeviceProgram> code;
   std::vector<ir::FaultSite> sites;
+  std::vector<ir::LogSite> logs;  // not empty: its launches have a log
+  std::uint32_t log_stride = 0;
 };
 
 // All that a launch needs of a variant in a mode, besides its code. Lives as long as its Programs.

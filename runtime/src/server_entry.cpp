@@ -40,7 +40,9 @@ Result<Device*> LocalServer::reachable_device() {
 template <class Operation, class Claim>
 auto LocalServer::enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation()) try {
   if (auto ok = same_process(); !ok.has_value()) return ok.error();
-  return operation();
+  auto result = operation();
+  logs_.deliver();
+  return result;
 } catch (const std::bad_alloc&) {
   claim_writes();
   return no_host_memory();

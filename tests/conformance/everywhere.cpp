@@ -89,6 +89,7 @@ Outcome run_device(const Client& client, const Variant& variant, const LaunchCon
     all.push_back(whole);
     launch_args.push_back(a);
   }
+  const Listening listening(client, out.log);
   const auto launched = launch(stream, {&variant, config, launch_args, mode});
   if (!launched.has_value()) {
     out.error = launched.error();
@@ -104,6 +105,7 @@ Outcome run_device(const Client& client, const Variant& variant, const LaunchCon
     }
     out.bytes.push_back(std::move(bytes));
   }
+  if (const auto waited = stream.sync(); !waited.has_value()) out.error = waited.error();  // of a kernel without outputs, too
   return out;
 }
 

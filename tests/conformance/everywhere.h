@@ -2,6 +2,8 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -87,12 +89,34 @@ std::shared_ptr<const Variant> kernel(const char* name, F body, const C& config)
 // The first kernel of a .kir text.
 std::shared_ptr<const Variant> from_text(const std::string& text);
 
+// A line that a thread logged.
+struct Line {
+  std::array<std::uint32_t, 3> block{}, thread{};
+  std::string text;
+  bool operator==(const Line&) const = default;
+  auto operator<=>(const Line&) const = default;
+};
+// Gets what kernels of the client's device log, while it lives.
+class Listening {
+ public:
+  Listening(const Client& client, std::vector<Line>& to) : client_(client) {
+    client.on_log([&to](const LogLine& l) { to.push_back({l.block, l.thread, std::string(l.text)}); });
+  }
+  ~Listening() { client_.on_log({}); }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+ private:
+  Client client_;
+};
+
 // What one way of running gave.
 struct Outcome {
   std::string where;                 // "interpreter, checked", "cpu x86-64, unchecked, off by one element", "PTX for sm_90, checked"
   std::optional<Error> error;        // of the launch, or of the first read that failed
   std::optional<BoundsFault> fault;  // an access out of range that was reported
   std::vector<std::vector<std::uint8_t>> bytes;  // per argument; not there after an error
+  std::vector<Line> log;
 };
 
 // The architectures whose PTX is executed. Both differ in warp reductions and in min and max; a large table may take one for each part.

@@ -57,6 +57,8 @@ CopiedLaunch::CopiedLaunch(const LaunchConfig& config, const std::vector<Arg>& a
 
 void CopiedLaunch::finish(const interp::Outcome& run, const ir::Prepared& prepared, Outcome& out) {
   for (const std::string& misuse : run.misuse) FAIL_CHECK(out.where << ": " << misuse);
+  for (const interp::Logged& l : run.log)
+    out.log.push_back({{l.block[0], l.block[1], l.block[2]}, {l.thread[0], l.thread[1], l.thread[2]}, l.text});
   if (run.fault) {
     out.fault = rt::bounds_fault(*run.fault, prepared.sites);
     return;

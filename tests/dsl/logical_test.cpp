@@ -169,6 +169,10 @@ TEST_CASE("effects on the right side are refused, with the operation and the lin
         };
         If (n < a.size() && hit()) { a[0] = 1; }
       }, __LINE__ - 6), "the right side of && does 'store'");
+  HAS(refused([](InOut<u32> a, Val<u32> n) { If (n < a.size() && (log("it"), n > 1)) { a[0] = 1; } }, __LINE__), "the right side of && does 'log_text'");
+  HAS(refused([](InOut<u32> a, Val<u32> n) { If (n < a.size() || (assume(n > 2), n > 1)) { a[0] = 1; } }, __LINE__), "the right side of || does 'assume'");
+  HAS(refused([](InOut<u32> a, Val<u32> n) { If (n < a.size() && (check(n > 2, "it"), n > 1)) { a[0] = 1; } }, __LINE__), "the right side of && does 'check'");
+  HAS(refused([](InOut<u32> a, Val<u32> n) { If (n < a.size() && clock_cycles() > 7) { a[0] = 1; } }, __LINE__), "the right side of && does 'clock'");
   // The left side is named and no If tells where the expression begins: the effect is refused, not guessed about.
   HAS(refused([](InOut<u32> a, Val<u32> n) { auto c = n < a.size(); auto ok = c && a.atomic_add(n, 1) == 0; a[0] = cast<u32>(ok); }, __LINE__), "may do the 'atomic_add'");
   HAS(refused([](InOut<u32> a, Val<u32> n) { Var<u32> v = n; auto c = n < a.size(); auto ok = c && v++ > 0; a[0] = cast<u32>(ok); }, __LINE__), "may do the 'set'");

@@ -19,13 +19,14 @@ void Generator::block(std::uint32_t depth, const Context& c, int count) {
 
 void Generator::statement(std::uint32_t depth, const Context& c) {
   // clang-format off
-  enum class Kind : std::uint8_t { Assign, Arithmetic, Own, Input, Guarded, If, For, While, Switch, Warp, Barrier, Atomic, Local, Uniform, Check, LeaveLoop, Return };
+  enum class Kind : std::uint8_t { Assign, Arithmetic, Own, Input, Guarded, If, For, While, Switch, Warp, Barrier, Atomic, Local, Uniform, Check, Log, Assume, Clock, Trap, LeaveLoop, Return };
   // clang-format on
   static const std::vector<Kind> mix = [] {
     const std::pair<Kind, std::size_t> weights[] = {
         {Kind::Assign, 4}, {Kind::Arithmetic, 7}, {Kind::Own, 4},    {Kind::Input, 5},     {Kind::Guarded, 4}, {Kind::If, 8},
         {Kind::For, 9},    {Kind::While, 2},      {Kind::Switch, 2}, {Kind::Warp, 12},     {Kind::Barrier, 7}, {Kind::Atomic, 2},
-        {Kind::Local, 2},  {Kind::Uniform, 1},    {Kind::Check, 4},  {Kind::LeaveLoop, 2}, {Kind::Return, 1}};
+        {Kind::Local, 2},  {Kind::Uniform, 1},    {Kind::Check, 4},  {Kind::LeaveLoop, 2}, {Kind::Return, 1},
+        {Kind::Log, 3},    {Kind::Assume, 1},     {Kind::Clock, 1},  {Kind::Trap, 1}};
     std::vector<Kind> v;
     for (const auto& [kind, weight] : weights) v.insert(v.end(), weight, kind);
     return v;
@@ -35,7 +36,7 @@ void Generator::statement(std::uint32_t depth, const Context& c) {
   const bool impossible =
       (holds_others && depth == 0) || (kind == Kind::Warp && !shape_.warp_ops) || (kind == Kind::Atomic && !shape_.atomics) ||
       (kind == Kind::Barrier && (!shape_.barriers || !c.uniform_control)) || (kind == Kind::Uniform && !c.uniform_control) ||
-      (kind == Kind::Check && !faults_) || (kind == Kind::LeaveLoop && (!c.may_leave_loop || (c.loop_is_uniform && !c.uniform_control)));
+      (kind == Kind::Check && !faults_) || (kind == Kind::Log && log_count_ == 3) || (kind == Kind::LeaveLoop && (!c.may_leave_loop || (c.loop_is_uniform && !c.uniform_control)));
   if (impossible) kind = Kind::Arithmetic;
   switch (kind) {
     case Kind::Assign: assign(); break;
@@ -53,6 +54,10 @@ void Generator::statement(std::uint32_t depth, const Context& c) {
     case Kind::Local: local_statement(); break;
     case Kind::Uniform: uniform_assign(); break;
     case Kind::Check: check_statement(); break;
+    case Kind::Log: log_statement(); break;
+    case Kind::Assume: assume_statement(); break;
+    case Kind::Clock: clock_statement(); break;
+    case Kind::Trap: trap_statement(); break;
     case Kind::LeaveLoop: leave_guarded(r_.chance(60) ? Opcode::Break : Opcode::Continue, c.loop_is_uniform); break;
     case Kind::Return: leave_guarded(Opcode::Return, false); break;
   }
@@ -69,6 +74,50 @@ void Generator::check_statement() {
   }
   const ValueId rare = b_.binary(Opcode::Ne, b_.binary(Opcode::And, varying(Type::U32).id, b_.const_u32(15)), b_.const_u32(r_.below(16)));
   b_.check(r_.chance(70) ? rare : r_.chance(80) ? divergent_bool() : value(Type::Bool, 1, true).id, text, values);
+}
+
+// Each with words of its own, so that what is not said is missed. Mostly by few threads.
+void Generator::log_statement() {
+  std::string text = "log " + std::to_string(log_count_++);
+  std::vector<ValueId> values;
+  for (std::uint32_t n = r_.below(ir::kLogValues + 1); n > 0; --n) {
+    const Type t = r_.chance(20) ? Type::Bool : any_type();
+    const ValueId v = value(t, 1, r_.chance(20)).id;
+    values.push_back(ir::is_float(t) ? no_nan(v) : v);
+    text += ir::is_integer(t) && r_.chance(30) ? " {:04x}" : " {}";
+  }
+  if (r_.chance(30)) return b_.log_text(text, values);
+  const ValueId few = b_.binary(Opcode::Eq, b_.binary(Opcode::And, linear_, b_.const_u32(7)), b_.const_u32(r_.below(8)));
+  in_region(b_.if_(r_.chance(60) ? few : divergent_bool()), 0, [&] { b_.log_text(text, values); });
+}
+
+// What holds, in a form that the passes do not see through, and what is built on it. Where faults are looked for, what may not hold too.
+void Generator::assume_statement() {
+  const Type t = any_integer();
+  const ValueId seven = b_.constant(t, 7), low = b_.binary(Opcode::And, varying(t).id, seven);
+  const ValueId holds = b_.binary(Opcode::Le, low, seven);
+  if (faults_ && r_.chance(30)) {
+    case_.may_fault = true;
+    b_.assume(divergent_bool(), "it");
+  } else {
+    b_.assume(r_.chance(50) ? holds : b_.binary(Opcode::And, holds, b_.unary(Opcode::Not, b_.binary(Opcode::Gt, low, seven))), "it");
+  }
+  fold(b_.select(holds, low, seven));
+}
+
+// Times themselves differ; that a later one is not less is the same everywhere.
+void Generator::clock_statement() {
+  const Opcode code = r_.chance(50) ? Opcode::Clock : Opcode::GlobalTime;
+  const ValueId before = b_.query(code, 0, Type::U64);
+  if (r_.chance(50)) assign();
+  fold(b_.binary(Opcode::Ge, b_.query(code, 0, Type::U64), before));
+}
+
+// One that no thread comes to, for what is compiled around it.
+void Generator::trap_statement() {
+  const Type t = any_integer();
+  const ValueId never = b_.binary(Opcode::Gt, b_.binary(Opcode::And, varying(t).id, b_.constant(t, 7)), b_.constant(t, 7));
+  in_region(b_.if_(never), 0, [&] { b_.trap("never"); });
 }
 
 void Generator::leave_guarded(Opcode code, bool uniform) {

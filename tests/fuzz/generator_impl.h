@@ -127,6 +127,10 @@ class Generator {
   void arithmetic();
   void assign();
   void check_statement();
+  void log_statement();
+  void assume_statement();
+  void clock_statement();
+  void trap_statement();
   void uniform_assign();
 
   // --- generate_exchange.cpp: what threads tell each other ---
@@ -159,7 +163,7 @@ class Generator {
   ir::Builder b_;
   std::uint32_t threads_ = 1, total_ = 1;
   bool faults_ = false;  // accesses may lie on the edge of their memory
-  int budget_ = 0, dear_ = 0, loop_count_ = 0;
+  int budget_ = 0, dear_ = 0, loop_count_ = 0, log_count_ = 0;
   std::vector<Type> types_, integers_, floats_, numbers_, elements_;  // numbers that are computed with; what memories hold
   std::vector<Memory> inputs_, own_;
   std::vector<std::pair<std::uint32_t, Type>> scalars_;

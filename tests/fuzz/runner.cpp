@@ -1,8 +1,10 @@
 #include "fuzz/runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 
 #include "interp/interp.h"
@@ -13,6 +15,7 @@
 #include "src/fault_slots.h"
 #include "src/object_loader.h"
 #include "support/inexact_float.h"
+#include "support/log_memory.h"
 #include "support/ptxas.h"
 #include "support/run_ptx.h"
 
@@ -30,6 +33,11 @@ struct Aligned {
 // 64 bytes on either side of every buffer hold a pattern that nothing may change.
 constexpr std::size_t kMargin = 64;
 constexpr std::uint8_t kCanary = 0xA5;
+
+std::uint64_t nanoseconds() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
 
 }  // namespace
 
@@ -71,6 +79,7 @@ Outputs run_on_copy(const Case& c, Run&& how) {
   out.fault = outcome.fault;
   out.faults = outcome.faults;
   out.all_faults = outcome.all_faults;
+  out.log = outcome.log;
   out.misuse = outcome.misuse;
   return out;
 }
@@ -110,6 +119,7 @@ Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& a
     if (!a.data.bytes.empty()) std::memcpy(pointers.back(), a.data.bytes.data(), a.data.bytes.size());
   }
   alignas(64) ir::FaultRecord record;
+  test::LogMemory log(kernel);
   const ir::ParamLayout layout = ir::param_layout(kernel.kernel, kernel.kernel.options.checked);
   Aligned params(layout.bytes + 64);
   const std::vector<std::size_t> number = numbers(c);
@@ -122,13 +132,14 @@ Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& a
       case Kind::Stride: v = c.args[f.param].data.strides[f.dimension]; break;
       case Kind::Scalar: v = c.args[f.param].bits; break;
       case Kind::Fault: v = reinterpret_cast<std::uint64_t>(&record); break;
+      case Kind::Log: v = reinterpret_cast<std::uint64_t>(log.data()); break;
     }
     std::memcpy(params.data + f.offset, &v, f.size);
   }
   const std::uint64_t shared = (code.static_shared_bytes + 15) / 16 * 16 + (c.shared_bytes + 63) / 64 * 64;
   Aligned scratch(shared + code.context_bytes + 64);
   std::memset(scratch.data, 0xFF, shared + code.context_bytes);
-  const HostGrid grid{{c.grid[0], c.grid[1], c.grid[2]}, c.shared_bytes};
+  const HostGrid grid{{c.grid[0], c.grid[1], c.grid[2]}, c.shared_bytes, &nanoseconds};
   const auto entry = reinterpret_cast<HostEntry>(const_cast<void*>(object->entry()));
   entry(params.data, &grid, 0, std::uint64_t{c.grid[0]} * c.grid[1] * c.grid[2], scratch.data);
 
@@ -146,6 +157,9 @@ Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& a
     ++next;
   }
   if (record.state != 0) out.fault = record;
+  std::string wrong;
+  out.log = log.lines(wrong);
+  if (!wrong.empty()) out.misuse.push_back(wrong);
   return out;
 }
 
@@ -157,9 +171,41 @@ std::vector<std::string> host_levels() {
   return v;
 }
 
+namespace {
+
+// Of each thread what it said, in its order.
+std::optional<std::string> log_difference(const Outputs& a, const Outputs& b) {
+  using Thread = std::array<std::uint32_t, 6>;
+  const auto by_thread = [](const Outputs& outputs) {
+    std::map<Thread, std::vector<std::string>> said;
+    for (const interp::Logged& l : outputs.log)
+      said[{l.block[0], l.block[1], l.block[2], l.thread[0], l.thread[1], l.thread[2]}].push_back(l.text);
+    return said;
+  };
+  const auto x = by_thread(a), y = by_thread(b);
+  if (x == y) return std::nullopt;
+  const auto describe = [](const auto& all, const Thread& t) {
+    std::string text;
+    if (const auto found = all.find(t); found != all.end())
+      for (const std::string& line : found->second) text += (text.empty() ? "'" : ", '") + line + "'";
+    return text.empty() ? std::string("nothing") : text;
+  };
+  for (const auto* all : {&x, &y}) {
+    for (const auto& [t, lines] : *all) {
+      if (describe(x, t) == describe(y, t)) continue;
+      return "thread " + std::to_string(t[3]) + " " + std::to_string(t[4]) + " " + std::to_string(t[5]) + " of block " + std::to_string(t[0]) +
+             " " + std::to_string(t[1]) + " " + std::to_string(t[2]) + " logs " + describe(x, t) + " against " + describe(y, t);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::string> difference(const Case& c, const Outputs& a, const Outputs& b) {
   if (a.fault.has_value() != b.fault.has_value())
     return std::string("a fault is reported by ") + (a.fault ? "the first" : "the second") + " only";
+  if (auto d = log_difference(a, b)) return d;
   std::size_t n = 0;
   for (std::size_t p = 0; p < c.args.size(); ++p) {
     if (!c.args[p].owns()) continue;
@@ -193,7 +239,7 @@ ir::Prepared as_recorded(const ir::Kernel& k) {
   ir::expand_math(p.kernel);
   ir::compact(p.kernel);
   for (ir::Op& op : p.kernel.ops) {
-    if (!ir::is_access(op.code) && op.code != ir::Opcode::Check) continue;
+    if (!ir::is_access(op.code) && op.code != ir::Opcode::Check && op.code != ir::Opcode::Assume && op.code != ir::Opcode::Trap) continue;
     if (ir::is_access(op.code)) op.bounds = ir::Bounds::Checked;
     op.site = static_cast<std::uint32_t>(p.sites.size());
     p.sites.push_back({});
@@ -266,6 +312,7 @@ std::optional<std::string> check_sim(const Case& c, const Variant& variant, cons
   Outputs out;
   out.buffers = std::move(got.buffers);
   if (got.fault) out.fault.emplace();
+  out.log = std::move(got.log);
   if (auto d = difference(c, expected, out)) return mode + ", interpreter against " + text(turn) + ": " + *d;
   if (!got.fault || !expected.all_faults) return std::nullopt;
   for (const ir::FaultRecord& f : expected.faults)

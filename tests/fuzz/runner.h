@@ -8,6 +8,7 @@
 
 #include "fuzz/generator.h"
 #include "fuzz/sim_run.h"
+#include "interp/interp.h"
 #include "kiln/ir/passes.h"
 
 namespace kiln::fuzz {
@@ -17,6 +18,7 @@ struct Outputs {
   std::optional<ir::FaultRecord> fault;
   std::vector<ir::FaultRecord> faults;  // the interpreter's: every fault, unless there were very many
   bool all_faults = true;
+  std::vector<interp::Logged> log;
   std::vector<std::string> misuse;  // the interpreter's
 };
 
@@ -30,7 +32,8 @@ Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& a
 // The host levels this machine can execute, lowest first.
 std::vector<std::string> host_levels();
 
-// The first difference as a sentence, or nothing. NaNs of float buffers compare equal; faults compare by being there.
+// The first difference as a sentence, or nothing. NaNs of float buffers compare equal; faults compare by being there, logs by
+// what each thread said.
 std::optional<std::string> difference(const Case& c, const Outputs& a, const Outputs& b);
 
 struct CheckOptions {

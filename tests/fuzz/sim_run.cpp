@@ -1,5 +1,6 @@
 #include "fuzz/sim_run.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
@@ -234,9 +235,18 @@ SimOutcome run_sim(const Variant& variant, const Case& c, bool checked, const Si
     request.config = {{c.grid[0], c.grid[1], c.grid[2]}, {c.block[0], c.block[1], c.block[2]}, c.shared_bytes};
     request.args = args;
     request.mode = checked ? ir::PrepareOptions::Mode::Checked : ir::PrepareOptions::Mode::Unchecked;
+    d.client().log_bytes(std::uint64_t{16} << 20);
+    d.client().on_log([&](const LogLine& l) {
+      if (l.missing != 0) out.finding = l.text;
+      interp::Logged line{.text = std::string(l.text)};
+      std::copy_n(l.block.data(), 3, line.block);
+      std::copy_n(l.thread.data(), 3, line.thread);
+      out.log.push_back(std::move(line));
+    });
     const Result<void> launched = launch(d.client().default_stream(), request);
     if (!launched.has_value()) out.finding = "the launch: " + launched.error().text();
     const Result<void> synced = d.client().sync();
+    d.client().on_log({});
     if (!synced.has_value() && out.finding.empty()) out.finding = synced.error().text();
     if (test::sim_count("reports") != reports) out.finding = test::sim_report();
     std::size_t next = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fuzz/generator.h"
+#include "interp/interp.h"
 #include "kiln/runtime/error.h"
 #include "kiln/runtime/variant.h"
 
@@ -29,6 +30,7 @@ std::string text(const SimTurn& turn);  // "sim h200, forward, exact, aligned"
 struct SimOutcome {
   std::vector<std::vector<std::uint8_t>> buffers;  // as they lie on the device, after a fault too
   std::optional<BoundsFault> fault;                // that the runtime reports for the trace
+  std::vector<interp::Logged> log;                 // as the client's sink was given it
   std::string finding;                             // what went wrong, or empty: a refusal, a report of the simulated driver, a guard
   std::string ptx;                                 // that ran
 };

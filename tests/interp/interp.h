@@ -27,11 +27,19 @@ struct Launch {
   std::uint64_t step_limit = 2'000'000'000;  // operations x warps; beyond: an error in `misuse`
 };
 
+// A line that a thread logged.
+struct Logged {
+  std::uint32_t site = 0;  // index into ir::Prepared::logs
+  std::uint32_t block[3] = {0, 0, 0}, thread[3] = {0, 0, 0};
+  std::string text;
+};
+
 struct Outcome {
   std::optional<ir::FaultRecord> fault;  // the first out-of-range access of a checked kernel
   // All of them, up to a bound: a device reports some one of these. all_faults says that none is missing.
   std::vector<ir::FaultRecord> faults;
   bool all_faults = true;
+  std::vector<Logged> log;  // of each thread in its order
   // What a race-free, terminating program never does, one sentence each with kernel and place: an out-of-range access in an unchecked
   // kernel or proven access (a wrong proof), reading shared or local memory never written, two threads touching a cell without a barrier
   // between (one writing), a divergent barrier, a require that is false, the step limit.

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "interp/interp.h"
 
@@ -18,6 +19,7 @@ class Report {
     if (outcome_.faults.size() < kMostFaults) outcome_.faults.push_back(record);
     else outcome_.all_faults = false;
   }
+  void log(Logged line) { outcome_.log.push_back(std::move(line)); }
   // `kind` and the two operations say whether this was reported before.
   void misuse(const char* kind, ir::OpId op, ir::OpId other, const std::string& message) {
     if (outcome_.misuse.size() >= kMax || !seen_.emplace(kind, op, other).second) return;

@@ -1,6 +1,7 @@
 #include "interp/warp.h"
 
 #include "kiln/ir/eval.h"
+#include "kiln/ir/message.h"
 
 namespace kiln::interp {
 
@@ -231,6 +232,7 @@ void Warp::simple(ir::OpId id) {
     case ir::Form::WarpCombine: combine(op, out); return;
     case ir::Form::Leave: leave(op.code); return;
     case ir::Form::Check: check(op); return;
+    case ir::Form::Text: op.code == Opcode::Trap ? trap(op) : log(op); return;
     case ir::Form::Require: require(op, id); return;
     default: pure(op, out); return;
   }
@@ -253,6 +255,8 @@ void Warp::query(const ir::Op& op, Lanes& out) {
     case Opcode::BlockDim: return all(launch.block[op.attr]);
     case Opcode::GridDim: return all(launch.grid[op.attr]);
     case Opcode::WarpId: return all(number_);
+    case Opcode::Clock:
+    case Opcode::GlobalTime: return all(context_.steps);  // it only grows
     case Opcode::LaneId: each([&](unsigned lane) { out[lane] = lane; }); return;
     case Opcode::ThreadId: each([&](unsigned lane) { out[lane] = thread_[op.attr][lane]; }); return;
     case Opcode::GlobalId: {
@@ -296,6 +300,27 @@ void Warp::check(const ir::Op& op) {
     if (value(op.operands[0])[lane] != 0) return;
     const auto number = [&](std::size_t i) { return i < op.operands.size() ? value(op.operands[i])[lane] : 0; };
     report_fault({.state = 2, .kind = 1, .site = op.site, .dimension = 0, .index = number(1), .extent = number(2)}, lane);
+  });
+}
+
+// The return behind it ends the lanes; the others go on, as threads of the CPU device do.
+void Warp::trap(const ir::Op& op) {
+  each([&](unsigned lane) { report_fault({.state = 2, .kind = 1, .site = op.site, .trapped = op.site + 1}, lane); });
+}
+
+void Warp::log(const ir::Op& op) {
+  std::vector<Type> types;
+  for (const ir::ValueId v : op.operands) types.push_back(kernel_.op(v).type);
+  each([&](unsigned lane) {
+    Logged line{.site = op.site, .text = {}};
+    for (int axis = 0; axis < 3; ++axis) {
+      line.thread[axis] = thread_[axis][lane];
+      line.block[axis] = context_.block[axis];
+    }
+    std::vector<std::uint64_t> bits;
+    for (const ir::ValueId v : op.operands) bits.push_back(value(v)[lane]);
+    line.text = ir::format_message(kernel_.texts[op.imm], types, bits);
+    context_.report.log(std::move(line));
   });
 }
 

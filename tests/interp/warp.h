@@ -78,6 +78,8 @@ class Warp {
   void shuffle(const ir::Op& op, Lanes& out);
   void combine(const ir::Op& op, Lanes& out);
   void check(const ir::Op& op);
+  void trap(const ir::Op& op);
+  void log(const ir::Op& op);
   void report_fault(ir::FaultRecord f, unsigned lane);
   void require(const ir::Op& op, ir::OpId id);
 

@@ -45,3 +45,24 @@ TEST_CASE("parameters lie in signature order, naturally aligned, the fault recor
   CHECK(param_layout(k, false).bytes == 72);
   CHECK(param_layout(Kernel{}, false).bytes == 0);
 }
+
+TEST_CASE("a kernel that traps has the fault record unchecked too, and one that logs has the log last") {
+  Kernel k;
+  k.name = "k";
+  Builder b(k);
+  b.scalar("n", Type::U32);
+  const auto kinds = [&](bool checked) {
+    std::vector<Kind> all;
+    for (const ParamField& f : param_layout(k, checked).fields) all.push_back(f.kind);
+    return all;
+  };
+  CHECK(kinds(false) == std::vector<Kind>{Kind::Scalar});
+  b.log_text("{} {}", {b.const_u32(1), b.const_u32(2)});
+  b.log_text("{}", {b.const_u32(3)});
+  CHECK(kinds(false) == std::vector<Kind>{Kind::Scalar, Kind::Log});
+  CHECK(kinds(true) == std::vector<Kind>{Kind::Scalar, Kind::Fault, Kind::Log});
+  CHECK(log_stride(k) == 32 + 2 * 8);
+  b.trap("end");
+  CHECK(kinds(false) == std::vector<Kind>{Kind::Scalar, Kind::Fault, Kind::Log});
+  CHECK(param_layout(k, true).fields.back().offset == 16);
+}

@@ -56,6 +56,7 @@ TEST_CASE("the predicates of every error without causes follow the truth tables"
       {ErrorCode::Several,               "Several",               false, false, false},
       {ErrorCode::Bounds,                "Bounds",                false, false, false},
       {ErrorCode::CheckFailed,           "CheckFailed",           false, false, false},
+      {ErrorCode::Trapped,               "Trapped",               false, true,  false},
       {ErrorCode::DevicePoisoned,        "DevicePoisoned",        false, true,  false},
       {ErrorCode::Generic,               "Generic",               false, false, false},
   };

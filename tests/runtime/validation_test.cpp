@@ -49,6 +49,8 @@ struct Invented : Server {  // a server that is only an owner of memory
   Result<void> launch(std::uint64_t, const LaunchRequest&) override { return {}; }
   Result<void> sync_stream(std::uint64_t) override { return {}; }
   Result<void> sync_all() override { return {}; }
+  void on_log(LogSink) override {}
+  void log_bytes(std::uint64_t) override {}
   void free(Allocation&) noexcept override {}
   void claim(const Binding&, const Error&) noexcept override {}
   std::uint64_t next = 0;

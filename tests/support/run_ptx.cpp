@@ -9,6 +9,7 @@
 #include "cuda/ptx_target.h"
 #include "simcuda/engine.h"
 #include "support/inexact_float.h"
+#include "support/log_memory.h"
 
 namespace kiln::test {
 namespace {
@@ -42,7 +43,7 @@ class DeviceBuffers {
 };
 
 std::vector<std::byte> parameter_block(const ir::Kernel& k, const simcuda::EntryInfo& entry, const interp::Launch& launch,
-                                       const DeviceBuffers& buffers, std::uint64_t record) {
+                                       const DeviceBuffers& buffers, std::uint64_t record, std::uint64_t log) {
   const ir::ParamLayout layout = ir::param_layout(k, k.options.checked);
   if (layout.fields.size() != entry.params.size()) throw std::runtime_error("the entry has another number of parameters than the layout");
   std::vector<std::byte> block(entry.param_bytes);
@@ -52,6 +53,7 @@ std::vector<std::byte> parameter_block(const ir::Kernel& k, const simcuda::Entry
     std::uint64_t v = 0;
     switch (field.kind) {
       case ir::ParamField::Kind::Fault: v = record; break;
+      case ir::ParamField::Kind::Log: v = log; break;
       case ir::ParamField::Kind::Pointer: v = buffers.address(*arg); break;
       case ir::ParamField::Kind::Extent: v = arg->extents.at(field.dimension); break;
       case ir::ParamField::Kind::Stride: v = arg->strides.at(field.dimension); break;
@@ -94,7 +96,10 @@ interp::Outcome run_ptx(const std::string& ptx, const ir::Prepared& prepared, co
     DeviceBuffers buffers(launch, memory);
     alignas(64) ir::FaultRecord record;
     memory.map_host(&record, sizeof record);  // host memory that kernels write, as on a device
-    const std::vector<std::byte> params = parameter_block(k, *entry, launch, buffers, reinterpret_cast<std::uint64_t>(&record));
+    LogMemory log(prepared);
+    memory.map_host(log.data(), log.bytes());
+    const std::vector<std::byte> params = parameter_block(k, *entry, launch, buffers, reinterpret_cast<std::uint64_t>(&record),
+                                                          reinterpret_cast<std::uint64_t>(log.data()));
     simcuda::Launch what;
     what.module = loaded.module.get();
     what.entry = static_cast<std::size_t>(entry - entries.begin());
@@ -107,6 +112,9 @@ interp::Outcome run_ptx(const std::string& ptx, const ir::Prepared& prepared, co
     for (const std::string& note : ran.notes) misuse(note);
     buffers.copy_back();
     if (record.state != 0) outcome.fault = record;
+    std::string wrong;
+    outcome.log = log.lines(wrong);
+    if (!wrong.empty()) misuse(wrong);
   } catch (const std::exception& e) { misuse(e.what()); }
   return outcome;
 }

@@ -1,4 +1,4 @@
-// expect: a_check_has_as_many_places_in_its_text_as_values_behind_it
+// expect: a_text_has_as_many_places_as_values_behind_it
 #include <kiln/kiln.h>
 
 using namespace kiln;

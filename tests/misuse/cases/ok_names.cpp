@@ -35,6 +35,12 @@ KILN_KERNEL(names, (In<f32> x, InOut<f32> y, InOut<u32> n)) {
   n[i] = warp::sum(i) + warp::inclusive_min(i) + warp::exclusive_or_(i) + warp::ballot(warp::any(i > 2) && warp::all(i > 3)) + cast<u32>(warp::elect());
   warp::sync();
   barrier();
+  log("{} {:x} {:.3f} {} {}", i, n[i], y[i], v > 0, 2.5f);
+  log("words");
+  check(v > 0, "{} {}", v, 1);
+  assume(i < n.size() && log(v) > 1);
+  If (clock_cycles() > global_time()) { trap("the end"); }
+  If (v > 1) { trap(); }
   n[i] = barrier_count(barrier_any(i > 3) && barrier_all(i > 4)) + block_uniform(i);
 }
 

@@ -1,7 +1,5 @@
 // Where a thread stands in its launch, and what the threads of a block do together.
 #pragma once
-#include <initializer_list>
-
 #include "kiln/dsl/value.h"
 
 namespace kiln {
@@ -46,38 +44,10 @@ auto block_uniform(A&& a, dsl::Where w = dsl::Where::current()) {
   return Val<T>(dsl::unary(ir::Opcode::BlockUniform, Use<T>(std::forward<A>(a), w)));
 }
 
-namespace dsl {
-// The text of a check with N values: one {} for each.
-template <std::size_t N>
-struct CheckText {
-  const char* text;
-  // A text of another number of {} is no constant expression, and what the compiler says then names this:
-  static void a_check_has_as_many_places_in_its_text_as_values_behind_it();
-  consteval CheckText(const char* t) : text(t) {
-    std::size_t places = 0;
-    for (; *t != 0; ++t)
-      if (t[0] == '{' && t[1] == '}') ++places;
-    if (places != N) a_check_has_as_many_places_in_its_text_as_values_behind_it();
-  }
-};
-void check(const Operand& condition, const char* text, std::initializer_list<Operand> values);
-}  // namespace dsl
-
-// What the author knows to hold. Where it does not, the kernel goes on, and the launch counts as failed with the text, in which each {} is
-// the value behind it; of several that fail some first one is told. Only checked kernels look.
-inline void check(Use<bool> c, dsl::CheckText<0> text) { dsl::check(c, text.text, {}); }
-template <dsl::Dsl A>
-void check(Use<bool> c, dsl::CheckText<1> text, A&& a) {
-  KILN_COMPUTES(dsl::value_t<A>);
-  dsl::check(c, text.text, {Use<dsl::value_t<A>>(std::forward<A>(a), c.where)});
-}
-template <dsl::Dsl A, dsl::Dsl B>
-void check(Use<bool> c, dsl::CheckText<2> text, A&& a, B&& b) {
-  KILN_COMPUTES(dsl::value_t<A>);
-  KILN_COMPUTES(dsl::value_t<B>);
-  const Use<dsl::value_t<A>> first(std::forward<A>(a), c.where);
-  const Use<dsl::value_t<B>> second(std::forward<B>(b), c.where);
-  dsl::check(c, text.text, {first, second});
-}
+// Cycles of the multiprocessor that the thread runs on, of the processor's time-stamp counter on the CPU. Each call reads the counter where
+// it stands: clocks are neither merged nor moved over each other, barriers, atomics and stores.
+Val<u64> clock_cycles(dsl::Where w = dsl::Where::current());
+// Nanoseconds since some point in time that is the same for all threads of a launch; never less in a later call of a thread.
+Val<u64> global_time(dsl::Where w = dsl::Where::current());
 
 }  // namespace kiln

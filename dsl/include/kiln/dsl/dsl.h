@@ -8,5 +8,6 @@
 #include "kiln/dsl/math.h"
 #include "kiln/dsl/memory.h"
 #include "kiln/dsl/space.h"
+#include "kiln/dsl/text.h"
 #include "kiln/dsl/value.h"
 #include "kiln/dsl/warp.h"

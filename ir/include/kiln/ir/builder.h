@@ -41,7 +41,7 @@ class Builder {
   ValueId param(std::uint32_t number);
   ValueId extent(std::uint32_t mem, unsigned dimension, Type type = Type::U32);
   ValueId size(std::uint32_t mem, Type type = Type::U32);
-  ValueId query(Opcode code, unsigned axis = 0, Type type = Type::U32);  // thread_id, block_id, ..., lane_id, warp_id
+  ValueId query(Opcode code, unsigned axis = 0, Type type = Type::U32);  // thread_id, block_id, ..., lane_id, warp_id, clock
   ValueId unary(Opcode code, ValueId a);
   ValueId binary(Opcode code, ValueId a, ValueId b);  // compares give bool
   ValueId fma(ValueId a, ValueId b, ValueId c);
@@ -74,6 +74,9 @@ class Builder {
   void yield(ValueId cond);
   void leave(Opcode code);  // Break, Continue, Return
   void check(ValueId cond, std::string text, std::vector<ValueId> values = {});
+  void assume(ValueId cond, std::string text);
+  void log_text(std::string text, std::vector<ValueId> values = {});
+  void trap(std::string text);  // the return behind it too
   void require(ValueId cond, std::string text);
 
   // The general form, appended at the insertion point.

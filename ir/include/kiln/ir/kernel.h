@@ -62,8 +62,8 @@ struct Op {
   std::uint8_t attr = 0;              // axis, dimension or Combine
   Bounds bounds = Bounds::Undecided;  // accesses
   std::uint32_t index = kNone;        // mem, slot or parameter number
-  std::uint32_t site = kNone;         // accesses with bounds == Checked: index into Prepared::sites
-  std::uint64_t imm = 0;              // Const: bit pattern; Require: index into Kernel::texts
+  std::uint32_t site = kNone;         // accesses with bounds == Checked, checks and traps: index into Prepared::sites; log_text: into ::logs
+  std::uint64_t imm = 0;              // Const: bit pattern; has_text(): index into Kernel::texts
   Loc loc{};
   std::vector<ValueId> operands{};
   std::vector<RegionId> regions{};
@@ -108,7 +108,7 @@ std::string to_string(const Kernel& k, Loc loc);
 // a prefix and a 128-bit hash. Distinct names give distinct symbols.
 std::string symbol_name(const std::string& kernel_name);
 
-// Drops unreachable operations and regions and renumbers in program order, files and texts (one a require) by first use, so that equal
+// Drops unreachable operations and regions and renumbers in program order, files and texts (one an operation) by first use, so that equal
 // programs have equal text. Declarations keep their numbers. Never fails: what the verifier would refuse stays refused.
 void compact(Kernel& k);
 

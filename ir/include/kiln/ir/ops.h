@@ -42,12 +42,14 @@ enum class Form : std::uint8_t {
   Yield,
   Leave,
   Check,  // bool, at most kCheckValues values -> void, imm: text
+  Text,   // at most kLogValues values -> void, imm: text
   Require
 };
 // A failed check goes into a fault record, which has room for two numbers.
 inline constexpr unsigned kCheckValues = 2;
+inline constexpr unsigned kLogValues = 8;
 
-enum class Effect : std::uint8_t { None, Read, Write, ReadWrite, Slot, Sync, Control, Report, Host };
+enum class Effect : std::uint8_t { None, Read, Write, ReadWrite, Slot, Sync, Control, Report, Time, Host };
 
 // How many threads are known to hold the same value. Ordered: a smaller enumerator is more uniform.
 enum class Level : std::uint8_t { Grid, Block, Warp, Thread };
@@ -91,6 +93,8 @@ bool converts(Opcode code, Type from, Type to);
 inline bool is_pure(Opcode c) { return info(c).effect == Effect::None; }
 inline bool is_atomic(Opcode c) { return info(c).form == Form::Atomic || info(c).form == Form::AtomicCas; }
 inline bool is_access(Opcode c) { return info(c).form == Form::Load || info(c).form == Form::Store || is_atomic(c); }
+// The operation carries a text of Kernel::texts.
+inline bool has_text(Opcode c) { return info(c).form == Form::Check || info(c).form == Form::Text || info(c).form == Form::Require; }
 inline bool is_math_function(Opcode c) { return c >= Opcode::Exp && c <= Opcode::Rsqrt; }
 // A barrier of the block, in any of its forms.
 inline bool is_block_barrier(Opcode c) { return c == Opcode::Barrier || info(c).form == Form::BlockVote || c == Opcode::BlockUniform; }

@@ -1,6 +1,6 @@
 // The public parameter layout of a compiled kernel, the same on every device: in signature order a buffer is a pointer and one u64
-// extent per dimension (then one u64 stride per dimension where strided), a scalar is itself; last, for checked programs, the pointer to
-// the fault record. On a GPU each field is one .param; on the host all fields lie in one block at these offsets.
+// extent per dimension (then one u64 stride per dimension where strided), a scalar is itself; then, for checked programs and those
+// with a trap, the pointer to the fault record, and last, for those that log, the pointer to the log (null: nobody reads it). On a GPU each field is one .param; on the host all fields lie in one block at these offsets.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,8 +11,8 @@
 namespace kiln::ir {
 
 struct ParamField {
-  enum class Kind : std::uint8_t { Pointer, Extent, Stride, Scalar, Fault } kind;
-  std::uint32_t param = kNone;  // parameter number; kNone for Fault
+  enum class Kind : std::uint8_t { Pointer, Extent, Stride, Scalar, Fault, Log } kind;
+  std::uint32_t param = kNone;  // parameter number; kNone for Fault and Log
   std::uint8_t dimension = 0;
   Type type = Type::U64;     // Scalar: its type; the others: U64
   std::uint32_t offset = 0;  // bytes, naturally aligned
@@ -24,7 +24,7 @@ struct ParamLayout {
 };
 ParamLayout param_layout(const Kernel& kernel, bool checked);
 
-// What a checked kernel writes when an access is out of range or a check fails; in memory the host can read. 64 bytes, aligned 64,
+// What a kernel writes when an access is out of range, a check fails or a thread traps; in memory the host can read. 64 bytes, aligned 64,
 // version 1. The first faulting thread moves state 0 -> 1 atomically, fills the rest, then stores state 2; later ones leave it alone.
 struct FaultRecord {
   std::uint32_t state = 0;
@@ -35,21 +35,50 @@ struct FaultRecord {
   std::uint64_t extent = 0;     // of that dimension; the bits of the second value
   std::uint32_t thread[3] = {0, 0, 0};
   std::uint32_t block[3] = {0, 0, 0};
-  std::uint32_t reserved[2] = {0, 0};
+  std::uint32_t trapped = 0;  // 1 + the site of a trap that a thread came to, whoever filled the rest
+  std::uint32_t reserved = 0;
 };
 static_assert(sizeof(FaultRecord) == 64);
 
-// Static facts about a checked access, or about a check, for the text of its error.
+// Static facts about a checked access, a check, an assumption or a trap, for the text of its error.
 struct FaultSite {
-  std::string memory;                // name of the buffer, shared or local memory; of a check empty
-  std::string operation;             // "load", "store", "atomic_add", ..., "check"
+  std::string memory;                // name of the buffer, shared or local memory; of the others empty
+  std::string operation;             // "load", "store", "atomic_add", ..., "check", "assume", "trap"
   std::string place;                 // "file.cpp:12"
   std::string declared;              // of shared and local memory: where it is declared; may be empty
   bool signed_index[kMaxRank] = {};  // how to print FaultRecord::index, per dimension
-  std::string text = {};             // of a check, with {} for each value
+  std::string text = {};             // of the others; of a check with {} for each value
   std::vector<Type> values = {};     // of a check
 
-  bool is_check() const { return memory.empty() && operation == "check"; }
+  bool is_trap() const { return memory.empty() && operation == "trap"; }
+  bool is_check() const { return memory.empty() && !is_trap(); }  // or an assumption
+};
+
+// What kernels log: this, then room for `capacity` records of log_stride(kernel) bytes. A thread takes a record by adding 1 to `count`, which
+// goes on counting where there is no room left; so each thread's records are in its own order. Memory that the host can read once the launch
+// is over; aligned 64, version 1.
+struct LogHeader {
+  std::uint64_t count = 0;
+  std::uint64_t capacity = 0;
+  std::uint64_t reserved[6] = {};
+};
+static_assert(sizeof(LogHeader) == 64);
+// The bits of the values follow, 8 bytes each.
+struct LogRecord {
+  std::uint32_t state = 0;  // 1 + index into the program's log sites, stored last; 0: not written whole
+  std::uint32_t thread[3] = {0, 0, 0};
+  std::uint32_t block[3] = {0, 0, 0};
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(LogRecord) == 32);
+std::uint32_t log_stride(const Kernel& kernel);
+
+// Static facts about one place that logs.
+struct LogSite {
+  std::string file;
+  std::uint32_t line = 0;    // 0: not known
+  std::string text;          // with {} for each value, see message.h
+  std::vector<Type> values;  // their types
 };
 
 }  // namespace kiln::ir

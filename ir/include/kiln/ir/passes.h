@@ -28,7 +28,8 @@ SharedLayout layout_shared(const Kernel& kernel);  // each array aligned to 16
 struct Prepared {
   Kernel kernel;                 // verified, compacted, math expanded, bounds decided
   std::vector<Visibility> io;    // per buffer parameter
-  std::vector<FaultSite> sites;  // of the accesses that stayed Checked
+  std::vector<FaultSite> sites;  // of the accesses that stayed Checked, of checks and traps
+  std::vector<LogSite> logs;     // of what is logged
   SharedLayout shared;
   Requirement requirement;
   IndexUse index_use;

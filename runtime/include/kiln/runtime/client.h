@@ -12,6 +12,7 @@
 #include "kiln/ir/kernel.h"
 #include "kiln/runtime/error.h"
 #include "kiln/runtime/launch_config.h"
+#include "kiln/runtime/log.h"
 #include "kiln/runtime/variant.h"
 
 namespace kiln {
@@ -49,6 +50,11 @@ class Client {
   Stream stream() const;          // a new stream
   Stream default_stream() const;  // the calling thread's default stream
   Result<void> sync() const;      // every stream; reports device faults only
+  // Who gets the lines that kernels of this device log from now on, for all clients of the device. Without one each goes to stderr, whole.
+  void on_log(LogSink sink) const;
+  // How many bytes the log of a launch takes, from the next launch on: KILN_LOG_BYTES at first, else 1 MiB. A record takes 32 bytes and 8 for
+  // each value of the kernel's longest log; 0 keeps nothing but the count.
+  void log_bytes(std::uint64_t bytes) const;
   Server& server() const { return *server_; }
   bool operator==(const Client& o) const { return server_ == o.server_; }
 

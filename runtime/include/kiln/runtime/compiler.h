@@ -38,9 +38,11 @@ struct CompiledCode {
 //   params   one block laid out by ir::param_layout(kernel, kernel.options.checked)
 //   scratch  64-byte aligned: static shared bytes rounded up to 16, then dynamic shared bytes rounded up to 64, then context_bytes;
 //   contents arbitrary
+//   grid     global_time gives nanoseconds that never run backwards; only kernels with that operation call it
 struct HostGrid {
   std::uint32_t grid[3];
   std::uint32_t dynamic_shared_bytes;
+  std::uint64_t (*global_time)() = nullptr;
 };
 using HostEntry = void (*)(const void* params, const HostGrid* grid, std::uint64_t first, std::uint64_t last, void* scratch);
 
@@ -74,7 +76,7 @@ class Compiler {
 
 // What both sides must agree on before a pointer is used. Filled from constants compiled into each side.
 struct CodegenIdentity {
-  std::uint32_t interface_version = 1;
+  std::uint32_t interface_version = 2;
   char build_id[64] = {};
   char llvm_version[16] = {};
 };

@@ -45,7 +45,8 @@ enum class ErrorCode : std::uint8_t {
   Several,    // causes() holds them all
   // of the device
   Bounds,       // an access out of range, found by a checked kernel
-  CheckFailed,  // a check of the kernel's author does not hold
+  CheckFailed,  // a check or an assumption of the kernel's author does not hold
+  Trapped,      // a thread of a kernel came to a trap; the device is lost
   DevicePoisoned,
   Generic
 };
@@ -53,7 +54,7 @@ const char* name(ErrorCode code);
 
 // Which limit a TooManyResources or Validation error is about; stable names for tests and tools, e.g. "ZeroDimension",
 // "DeviceThreadsPerBlockExceeded" (reference table of launch validation), "Units", "SharedMemory".
-// Fields of an out-of-range access; of a failed check: operation "check", place, thread and block, and the bits of its values in index and
+// Fields of an out-of-range access; of a failed check, an assumption or a trap: operation "check", "assume" or "trap", place, thread and block, and the bits of its values in index and
 // extent.
 struct BoundsFault {
   std::string memory, operation, place;

@@ -1,0 +1,90 @@
+// What kernels say: checks, logs, traps; and what their authors assume.
+#pragma once
+#include <array>
+#include <initializer_list>
+#include <string_view>
+
+#include "kiln/dsl/value.h"
+#include "kiln/ir/message.h"
+
+namespace kiln {
+namespace dsl {
+
+// The element type of a value in a text: a value of the kernel, or a host number of an element type.
+template <class A>
+struct Said {
+  static_assert(NoValue<A>, "kiln: a value in a text is a value of the kernel, or a host number or bool of an element type.");
+  using type = f32;
+};
+template <class A>
+requires Dsl<A> || Scalar<std::remove_cvref_t<A>>
+struct Said<A> {
+  using type = typename std::conditional_t<Dsl<A>, Meant<A>, std::type_identity<std::remove_cvref_t<A>>>::type;
+};
+template <class A>
+using said_t = typename Said<A>::type;
+
+// A text with a place for each value of these types (ir/message.h), tested by the compiler, and where it was written. What the compiler says
+// of one that does not fit, which is no constant expression, names one of these functions:
+template <class... A>
+struct Message {
+  const char* text;
+  Where where;
+  static void a_text_has_as_many_places_as_values_behind_it() {}
+  static void a_lone_brace_in_a_text_is_written_twice() {}
+  static void a_place_in_a_text_is_braces_with_nothing_or_a_format_spec_in_them() {}
+  static void this_format_is_not_for_a_value_of_that_type() {}
+  consteval Message(const char* t, Where w = Where::current()) : text(t), where(w) {
+    const std::array<ir::Type, sizeof...(A)> types{ir_type<said_t<A>>...};
+    switch (ir::find_problem(t, types)) {
+      case ir::MessageProblem::None: break;
+      case ir::MessageProblem::Brace: a_lone_brace_in_a_text_is_written_twice(); break;
+      case ir::MessageProblem::Spec: a_place_in_a_text_is_braces_with_nothing_or_a_format_spec_in_them(); break;
+      case ir::MessageProblem::Type: this_format_is_not_for_a_value_of_that_type(); break;
+      case ir::MessageProblem::Count: a_text_has_as_many_places_as_values_behind_it(); break;
+    }
+  }
+};
+template <class... A>
+using message_t = Message<std::type_identity_t<A>...>;
+
+template <class A>
+Operand said(A&& a, const Where& where) {
+  if constexpr (NoValue<A>) explain_no_value<A>();
+  return Use<said_t<A>>(std::forward<A>(a), where);
+}
+// A check shows no float of 8 bits.
+template <class A>
+constexpr void explain_shown() {
+  KILN_COMPUTES(said_t<A>);
+}
+void check(const Operand& condition, const char* text, std::initializer_list<Operand> values);
+void log_text(const char* text, std::initializer_list<Operand> values, const Where& where);
+
+}  // namespace dsl
+
+// What the author knows to hold. Where it does not, the kernel goes on, and the launch counts as failed with the text, in which each {} is
+// the value behind it; of several that fail some first one is told. Only checked kernels look.
+template <class... A>
+void check(Use<bool> c, dsl::message_t<A...> text, A&&... values) {
+  static_assert(sizeof...(A) <= ir::kCheckValues, "kiln: a check has at most 2 values.");
+  (dsl::explain_shown<A>(), ...);
+  dsl::check(c, text.text, {dsl::said(std::forward<A>(values), c.where)...});
+}
+
+// Text for the host, a line for each thread that comes here, in the thread's own order: see Client::on_log. Checked or not. A launch has
+// room for as many as its log holds; those beyond are counted.
+template <class... A>
+void log(dsl::message_t<A...> text, A&&... values) {
+  static_assert(sizeof...(A) <= ir::kLogValues, "kiln: a log has at most 8 values.");
+  dsl::log_text(text.text, {dsl::said(std::forward<A>(values), text.where)...}, text.where);
+}
+
+// The thread ends here, the launch fails with the text, and the device is lost to this process. Checked or not. Other threads may stop
+// anywhere.
+void trap(std::string_view text = {}, dsl::Where w = dsl::Where::current());
+
+// The author's word that the condition holds. Checked kernels test it, as check does; unchecked ones build on it.
+void assume(Use<bool> c);
+
+}  // namespace kiln

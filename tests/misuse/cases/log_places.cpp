@@ -1,0 +1,9 @@
+// expect: a_text_has_as_many_places_as_values_behind_it
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<u32> x, Out<u32> y)) {
+  log("x = {}");
+  y[0] = 1;
+}
