@@ -253,8 +253,8 @@ void Emitter::report(const Access& a, Value* lane) {
     index = outside ? b_.CreateSelect(outside, i, index) : i;
     length = outside ? b_.CreateSelect(outside, n, length) : n;
   }
-  b_.CreateCall(report_function(),
-                {fault_record_, b_.getInt32(a.op->site), dimension, index, length, lane_thread(lane), block_id_[0], block_id_[1], block_id_[2]});
+  b_.CreateCall(report_function(), {fault_record_, b_.getInt32(a.op->site), dimension, index, length, lane_thread(lane), block_id_[0],
+                                    block_id_[1], block_id_[2]});
 }
 
 // --- loads -------------------------------------------------------------------------------------------------------------------------

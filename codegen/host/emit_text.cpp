@@ -96,7 +96,8 @@ void Emitter::emit_trap(ir::OpId id, Mask m) {
 void Emitter::emit_log(ir::OpId id, Mask m) {
   const ir::Op& op = k_.op(id);
   const auto at = [&](Value* base, std::uint64_t offset) { return b_.CreateConstGEP1_64(b_.getInt8Ty(), base, offset); };
-  Block *take = block("log.take"), *look = block("log.look"), *write = block("log.write"), *next = block("log.next"), *done = block("logged");
+  Block *take = block("log.take"), *look = block("log.look"), *write = block("log.write"), *next = block("log.next"),
+        *done = block("logged");
   for (const ir::ValueId v : op.operands) raw(v);  // where it dominates every use
   b_.CreateCondBr(b_.CreateIsNull(log_), done, take);
   start(take);

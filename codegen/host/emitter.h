@@ -237,8 +237,8 @@ class Emitter {
   Shapes shapes_;
   std::unique_ptr<const Plan> plan_;  // kernels with barriers
   const std::uint32_t log_stride_;
-  std::vector<char> used_;            // per op: its result is an operand of something
-  std::vector<bool> atomic_;          // per mem
+  std::vector<char> used_;    // per op: its result is an operand of something
+  std::vector<bool> atomic_;  // per mem
 
   llvm::IRBuilder<> b_;
   Arith arith_;

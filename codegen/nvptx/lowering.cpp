@@ -149,8 +149,8 @@ void Lowering::declare_parameters() {
   const std::vector<bool> atomic = ir::atomic_mems(k_);
   std::vector<bool> may_alias(k_.params.size());
   for (const auto& [x, y] : k_.in_place) may_alias[x] = may_alias[y] = true;
-  // Threads exchange data through memory at barriers and warp_sync, and clocks stand still over writes. LLVM takes a noalias argument for private to the function and would
-  // move accesses over them, so a written buffer is noalias only in a kernel without any.
+  // Threads exchange data through memory at barriers and warp_sync, and clocks stand still over writes. LLVM takes a noalias argument for
+  // private to the function and would move accesses over them, so a written buffer is noalias only in a kernel without any.
   bool synchronises = false;
   ir::walk(k_, 0, [&](ir::OpId id) {
     const Opcode code = k_.ops[id].code;

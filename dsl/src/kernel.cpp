@@ -290,9 +290,9 @@ Error KernelCore::out_of_memory(std::span<const LaunchArg> args) const noexcept 
 
 // "argument 2 ('by') is 300, which does not fit Val<u8>: it takes 0 to 255".
 static std::string unfit_text(const Unfit& unfit, ir::Type type, const ParamInfo& param) {
-  const std::string value = unfit.is_float         ? ir::shortest_decimal(ir::Type::F64, std::bit_cast<std::uint64_t>(unfit.value))
+  const std::string value = unfit.is_float        ? ir::shortest_decimal(ir::Type::F64, std::bit_cast<std::uint64_t>(unfit.value))
                             : unfit.negative != 0 ? std::to_string(unfit.negative)
-                                                   : std::to_string(unfit.positive);
+                                                  : std::to_string(unfit.positive);
   std::string takes;
   if (ir::is_integer(type)) {
     const std::uint64_t top = ir::is_signed(type) ? ir::value_mask(type) >> 1 : ir::value_mask(type);

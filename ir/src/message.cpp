@@ -22,7 +22,9 @@ std::string digits(std::uint64_t value, char kind) {
 std::string float_digits(Type type, std::uint64_t bits, const MessageSpec& spec) {
   if (spec.kind == 0 && spec.precision < 0) return shortest_decimal(type, bits);
   std::array<char, 400> buffer;  // the largest f64 has 309 digits before the point
-  const auto how = spec.kind == 'f' ? std::chars_format::fixed : spec.kind == 'e' ? std::chars_format::scientific : std::chars_format::general;
+  const auto how = spec.kind == 'f'   ? std::chars_format::fixed
+                   : spec.kind == 'e' ? std::chars_format::scientific
+                                      : std::chars_format::general;
   const auto end =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), float_value(type, bits), how, spec.precision < 0 ? 6 : spec.precision);
   return {buffer.data(), end.ptr};
@@ -63,7 +65,8 @@ std::string describe_problem(std::string_view text, std::span<const Type> types)
       case MessagePart::Kind::Words: continue;
       case MessagePart::Kind::BadBrace: return "has a lone '" + what + "' in its text; a brace is written twice";
       case MessagePart::Kind::BadSpec:
-        return "has '" + what + "' in its text; a place is {}, or {:[0][width][.precision][kind]} with d, x, X, o, b, f, e or g and at most " +
+        return "has '" + what +
+               "' in its text; a place is {}, or {:[0][width][.precision][kind]} with d, x, X, o, b, f, e or g and at most " +
                std::to_string(kMostWidth) + " characters, " + std::to_string(kMostPrecision) + " behind the point";
       case MessagePart::Kind::Place:
         if (problem == MessageProblem::Type && !fits(part.spec, types[places]))

@@ -262,7 +262,8 @@ class Printer {
       case Form::Check:
       case Form::Text:
       case Form::Require: {
-        std::string text = mnemonic + " " + list(op, 0, n) + (n > 0 ? ", " : "") + (op.imm < k_.texts.size() ? quoted(k_.texts[op.imm]) : "?");
+        std::string text =
+            mnemonic + " " + list(op, 0, n) + (n > 0 ? ", " : "") + (op.imm < k_.texts.size() ? quoted(k_.texts[op.imm]) : "?");
         if (op.site != kNone) text += " site " + std::to_string(op.site);
         return text;
       }

@@ -158,7 +158,8 @@ Result<void> CudaDevice::start() {
   properties_.clusters = limits_.clusters;
   properties_.cooperative = limits_.cooperative;
 
-  const auto records = mapped(kFaultRecords * sizeof(ir::FaultRecord), Phase::Open, "mapped memory for fault records on " + session_->name());
+  const auto records =
+      mapped(kFaultRecords * sizeof(ir::FaultRecord), Phase::Open, "mapped memory for fault records on " + session_->name());
   if (!records.has_value()) return records.error();
   records_ = reinterpret_cast<ir::FaultRecord*>(records->host);
   records_address_ = records->address;

@@ -25,8 +25,9 @@ Error check_failed(const ir::FaultRecord& record, const Program& program, const 
   data.bounds = bounds_fault(record, program.sites);
   const std::uint64_t values[] = {record.index, record.extent};
   const bool check = site.operation == "check";
-  data.message = (check ? "check failed: " + ir::format_message(site.text, site.values, values) : "the assumption does not hold: " + site.text) +
-                 by_whom(record);
+  data.message =
+      (check ? "check failed: " + ir::format_message(site.text, site.values, values) : "the assumption does not hold: " + site.text) +
+      by_whom(record);
   return Error(std::move(data));
 }
 
@@ -96,7 +97,8 @@ BoundsFault bounds_fault(const ir::FaultRecord& record, std::span<const ir::Faul
   return fault;
 }
 
-FaultSlots::FaultSlots(std::span<ir::FaultRecord> records) : records_(records), programs_(records.size(), nullptr), logs_(records.size(), nullptr) {
+FaultSlots::FaultSlots(std::span<ir::FaultRecord> records)
+    : records_(records), programs_(records.size(), nullptr), logs_(records.size(), nullptr) {
   free_.reserve(records.size());
   for (std::size_t i = records.size(); i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
 }

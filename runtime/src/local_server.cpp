@@ -435,8 +435,8 @@ std::uint32_t LocalServer::take_fault_slot(const Program& program) {
   }
 }
 
-// Its number is bounded, so the launch may have to wait for others, and for their lines to be told; but not where this is the thread that tells
-// them.
+// Its number is bounded, so the launch may have to wait for others, and for their lines to be told; but not where this is the thread that
+// tells them.
 LaunchLogMemory* LocalServer::take_log(const Program& program) {
   if (program.logs.empty()) return nullptr;
   const bool beyond = logs_.delivering();

@@ -19,8 +19,8 @@
 
 namespace kiln::rt {
 
-// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the logs of launches and the device. None is held over a wait, a
-// compilation or a copy.
+// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the logs of launches and the device. None is held
+// over a wait, a compilation or a copy.
 class LocalServer final : public Server {
  public:
   LocalServer(std::unique_ptr<Device> device, Compiler* compiler);
@@ -116,7 +116,7 @@ class LocalServer final : public Server {
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
   std::uint32_t take_fault_slot(const Program& program);
   LaunchLogMemory* take_log(const Program& program);  // null: it has none
-  Event confirm();         // gives the first event that is still pending
+  Event confirm();                                    // gives the first event that is still pending
   bool time_to_confirm();  // now and then, so that neither log nor records fill up when nobody ever waits; under the enqueue lock
   Result<void> device_state(ErrorCode code = ErrorCode::DevicePoisoned) const;
 

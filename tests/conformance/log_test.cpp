@@ -1,5 +1,5 @@
-// What kernels log, on every device: each thread's lines whole and in its own order, whatever the types, wherever they stand; and what a full
-// log says.
+// What kernels log, on every device: each thread's lines whole and in its own order, whatever the types, wherever they stand; and what a
+// full log says.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -130,7 +130,8 @@ TEST_CASE("whole numbers, floats and bools in the formats that others print them
     log("[{:8}] [{:08}] [{:8.3f}] [{:08.3f}]", a, a, pi, pi);
     log("{} {}", a < 0, b == 0);
   });
-  check_logs(run_everywhere(*k, {{1}, {1}}, {scalar(-42), scalar(255u), scalar<u64>(0x123456789ABCDEF0), scalar(3.141592653589793), scalar(1e-10f)}),
+  check_logs(run_everywhere(*k, {{1}, {1}},
+                            {scalar(-42), scalar(255u), scalar<u64>(0x123456789ABCDEF0), scalar(3.141592653589793), scalar(1e-10f)}),
              {"-42 255 1311768467463790320", "ff FF 377 123456789abcdef0", "3.141593 3.14 3.141593e+00 1e-10",
               "[     -42] [-0000042] [   3.142] [0003.142]", "true false"});
 }
@@ -145,8 +146,8 @@ TEST_CASE("threads log in branches, loops, switches and behind returns of others
     If (i % 16 == 3) { log("a {} {}", i, other); }
     barrier();
     If (i % 2 == 1) { Return(); }
-    Switch (i) {
-      Case (0, 8) { log("b {}", i); }
+    Switch(i) {
+      Case(0, 8) { log("b {}", i); }
       Default {
         If (i > 60) { log("c {}", i); }
       }
@@ -181,7 +182,8 @@ TEST_CASE("a line tells kernel, file and line, block and thread") {
     client.on_log({});
     std::sort(seen.begin(), seen.end());
     const std::string where = "logs::two_lines log_test.cpp:21 ";
-    CHECK(seen == std::vector<std::string>{where + "0,0 x[0] = 5 0", where + "0,1 x[1] = 6 0", where + "1,0 x[2] = 7 0", where + "1,1 x[3] = 8 0"});
+    CHECK(seen ==
+          std::vector<std::string>{where + "0,0 x[0] = 5 0", where + "0,1 x[1] = 6 0", where + "1,0 x[2] = 7 0", where + "1,1 x[3] = 8 0"});
   }
 }
 
@@ -231,8 +233,9 @@ TEST_CASE("a full log keeps what came first of each thread, counts the rest and 
     CHECK(kept == 100);
     REQUIRE(missing.size() == 1);
     CHECK(missing[0].missing == 300);
-    CHECK(said == "300 lines of log by kernel 'chatty' were dropped: the log of a launch has 4864 bytes; raise KILN_LOG_BYTES, or call the "
-                  "client's log_bytes()");
+    CHECK(said ==
+          "300 lines of log by kernel 'chatty' were dropped: the log of a launch has 4864 bytes; raise KILN_LOG_BYTES, or call the "
+          "client's log_bytes()");
     // The next one fits, and is not disturbed by what was there.
     missing.clear(), of_thread.clear();
     launch_chatty(client, *k, 25, 4);

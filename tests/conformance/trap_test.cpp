@@ -1,6 +1,6 @@
-// What a trap does, on every device: the launch fails with kernel, text, line and thread, the device is lost and says why, and what was logged
-// before is there. Each trap has a device of its own. A real one is lost to this process: the first case that
-// loses it is the only one there, and what needs it whole stands before.
+// What a trap does, on every device: the launch fails with kernel, text, line and thread, the device is lost and says why, and what was
+// logged before is there. Each trap has a device of its own. A real one is lost to this process: the first case that loses it is the only
+// one there, and what needs it whole stands before.
 #include <algorithm>
 #include <utility>
 

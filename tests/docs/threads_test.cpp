@@ -40,6 +40,22 @@ KILN_KERNEL(lanes, (Out<u32> lane, Out<u32> warp))
 }
 // end
 
+// example: clocks
+// How long each block took, in nanoseconds and in cycles, as its first thread sees it.
+KILN_KERNEL(timed, (In<f32> x, InOut<f32> y, InOut<u64, 2> took))
+{
+  Val<u64> begun = global_time(), first_cycle = clock_cycles();
+  auto i = global_id().x;
+  If (i < y.size() && i < x.size()) { y[i] = sqrt(x[i]); }
+  barrier();
+  Val<u64> last_cycle = clock_cycles(), over = global_time();
+  If (thread_id().x == 0) {
+    took[block_id().x, 0] = over - begun;
+    took[block_id().x, 1] = last_cycle - first_cycle;
+  }
+}
+// end
+
 }  // namespace docs_threads
 
 TEST_CASE("docs/language/threads") {
@@ -49,4 +65,6 @@ TEST_CASE("docs/language/threads") {
   const std::vector<Arg> args{filled<u32>(40, 0), filled<u32>(40, 0)};
   check_example<u32>(docs_threads::lanes, {{1}, {5, 4, 2}}, args, 0, made_of<u32>(40, [](auto i) { return i % 32; }));
   check_example<u32>(docs_threads::lanes, {{1}, {5, 4, 2}}, args, 1, made_of<u32>(40, [](auto i) { return i / 32; }));
+  check_example<f32>(docs_threads::timed, {{2}, {32}}, {filled<f32>(50, 4), filled<f32>(50, 0), filled<u64>(2, 0)}, 1,
+                     std::vector<f32>(50, 2));
 }

@@ -25,8 +25,8 @@ void Generator::statement(std::uint32_t depth, const Context& c) {
     const std::pair<Kind, std::size_t> weights[] = {
         {Kind::Assign, 4}, {Kind::Arithmetic, 7}, {Kind::Own, 4},    {Kind::Input, 5},     {Kind::Guarded, 4}, {Kind::If, 8},
         {Kind::For, 9},    {Kind::While, 2},      {Kind::Switch, 2}, {Kind::Warp, 12},     {Kind::Barrier, 7}, {Kind::Atomic, 2},
-        {Kind::Local, 2},  {Kind::Uniform, 1},    {Kind::Check, 4},  {Kind::LeaveLoop, 2}, {Kind::Return, 1},
-        {Kind::Log, 3},    {Kind::Assume, 1},     {Kind::Clock, 1},  {Kind::Trap, 1}};
+        {Kind::Local, 2},  {Kind::Uniform, 1},    {Kind::Check, 4},  {Kind::LeaveLoop, 2}, {Kind::Return, 1},  {Kind::Log, 3},
+        {Kind::Assume, 1}, {Kind::Clock, 1},      {Kind::Trap, 1}};
     std::vector<Kind> v;
     for (const auto& [kind, weight] : weights) v.insert(v.end(), weight, kind);
     return v;
@@ -36,7 +36,8 @@ void Generator::statement(std::uint32_t depth, const Context& c) {
   const bool impossible =
       (holds_others && depth == 0) || (kind == Kind::Warp && !shape_.warp_ops) || (kind == Kind::Atomic && !shape_.atomics) ||
       (kind == Kind::Barrier && (!shape_.barriers || !c.uniform_control)) || (kind == Kind::Uniform && !c.uniform_control) ||
-      (kind == Kind::Check && !faults_) || (kind == Kind::Log && log_count_ == 3) || (kind == Kind::LeaveLoop && (!c.may_leave_loop || (c.loop_is_uniform && !c.uniform_control)));
+      (kind == Kind::Check && !faults_) || (kind == Kind::Log && log_count_ == 3) ||
+      (kind == Kind::LeaveLoop && (!c.may_leave_loop || (c.loop_is_uniform && !c.uniform_control)));
   if (impossible) kind = Kind::Arithmetic;
   switch (kind) {
     case Kind::Assign: assign(); break;

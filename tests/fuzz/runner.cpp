@@ -193,8 +193,9 @@ std::optional<std::string> log_difference(const Outputs& a, const Outputs& b) {
   for (const auto* all : {&x, &y}) {
     for (const auto& [t, lines] : *all) {
       if (describe(x, t) == describe(y, t)) continue;
-      return "thread " + std::to_string(t[3]) + " " + std::to_string(t[4]) + " " + std::to_string(t[5]) + " of block " + std::to_string(t[0]) +
-             " " + std::to_string(t[1]) + " " + std::to_string(t[2]) + " logs " + describe(x, t) + " against " + describe(y, t);
+      return "thread " + std::to_string(t[3]) + " " + std::to_string(t[4]) + " " + std::to_string(t[5]) + " of block " +
+             std::to_string(t[0]) + " " + std::to_string(t[1]) + " " + std::to_string(t[2]) + " logs " + describe(x, t) + " against " +
+             describe(y, t);
     }
   }
   return std::nullopt;

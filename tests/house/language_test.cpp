@@ -94,7 +94,7 @@ const std::set<std::string> kMachinery{// how macros are made
                                        "Index", "NoConfig", "Ops", "Subscripts", "ThreeNumbers", "Use", "WholeMemory", "operator",
                                        // members by which the parts of the DSL talk to each other
                                        "arg", "begin", "element", "end", "erased", "fits", "handle", "in", "memory", "param", "slot",
-                                       "target"};
+                                       "target", "unfit"};
 
 // Types of what functions give, which an author seldom writes; and what tools use.
 const std::set<std::string> kOnlyNamed{"Axes",    "Bound", "ConfigAxis", "Elem", "HostValue", "KernelOf", "Layout",

@@ -70,14 +70,29 @@ TEST_CASE("what does not fit is found") {
     std::vector<Type> types;
     Problem wanted;
   } table[] = {
-      {"{}", {}, Problem::Count},          {"", {Type::U8}, Problem::Count},         {"{} {}", {Type::U8}, Problem::Count},
-      {"{", {}, Problem::Brace},           {"}", {}, Problem::Brace},                {"{}}", {Type::U8}, Problem::Brace},
-      {"{{}", {}, Problem::Brace},         {"{0}", {Type::U8}, Problem::Spec},       {"{:}", {Type::U8}, Problem::None},
-      {"{:q}", {Type::U8}, Problem::Spec}, {"{:xx}", {Type::U8}, Problem::Spec},     {"{: }", {Type::U8}, Problem::Spec},
-      {"{:.}", {Type::F32}, Problem::Spec}, {"{:65}", {Type::U8}, Problem::Spec},    {"{:64}", {Type::U8}, Problem::None},
-      {"{:.33f}", {Type::F32}, Problem::Spec}, {"{:99999999999}", {Type::U8}, Problem::Spec}, {"{:x}", {Type::F32}, Problem::Type},
-      {"{:x}", {Type::Bool}, Problem::Type}, {"{:f}", {Type::U8}, Problem::Type},    {"{:.2}", {Type::U8}, Problem::Type},
-      {"{:05}", {Type::Bool}, Problem::Type}, {"{:x} {:f}", {Type::U8, Type::U8}, Problem::Type},
+      {"{}", {}, Problem::Count},
+      {"", {Type::U8}, Problem::Count},
+      {"{} {}", {Type::U8}, Problem::Count},
+      {"{", {}, Problem::Brace},
+      {"}", {}, Problem::Brace},
+      {"{}}", {Type::U8}, Problem::Brace},
+      {"{{}", {}, Problem::Brace},
+      {"{0}", {Type::U8}, Problem::Spec},
+      {"{:}", {Type::U8}, Problem::None},
+      {"{:q}", {Type::U8}, Problem::Spec},
+      {"{:xx}", {Type::U8}, Problem::Spec},
+      {"{: }", {Type::U8}, Problem::Spec},
+      {"{:.}", {Type::F32}, Problem::Spec},
+      {"{:65}", {Type::U8}, Problem::Spec},
+      {"{:64}", {Type::U8}, Problem::None},
+      {"{:.33f}", {Type::F32}, Problem::Spec},
+      {"{:99999999999}", {Type::U8}, Problem::Spec},
+      {"{:x}", {Type::F32}, Problem::Type},
+      {"{:x}", {Type::Bool}, Problem::Type},
+      {"{:f}", {Type::U8}, Problem::Type},
+      {"{:.2}", {Type::U8}, Problem::Type},
+      {"{:05}", {Type::Bool}, Problem::Type},
+      {"{:x} {:f}", {Type::U8, Type::U8}, Problem::Type},
   };
   for (const auto& row : table) {
     CAPTURE(row.text);

@@ -98,8 +98,8 @@ interp::Outcome run_ptx(const std::string& ptx, const ir::Prepared& prepared, co
     memory.map_host(&record, sizeof record);  // host memory that kernels write, as on a device
     LogMemory log(prepared);
     memory.map_host(log.data(), log.bytes());
-    const std::vector<std::byte> params = parameter_block(k, *entry, launch, buffers, reinterpret_cast<std::uint64_t>(&record),
-                                                          reinterpret_cast<std::uint64_t>(log.data()));
+    const std::vector<std::byte> params =
+        parameter_block(k, *entry, launch, buffers, reinterpret_cast<std::uint64_t>(&record), reinterpret_cast<std::uint64_t>(log.data()));
     simcuda::Launch what;
     what.module = loaded.module.get();
     what.entry = static_cast<std::size_t>(entry - entries.begin());

@@ -1,4 +1,4 @@
-// expect: a check has at most 2 values
+// expect: kiln: a check has at most 2 values.
 #include <kiln/kiln.h>
 
 using namespace kiln;

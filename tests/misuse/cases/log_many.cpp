@@ -1,4 +1,4 @@
-// expect: a log has at most 8 values
+// expect: kiln: a log has at most 8 values.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: this is a whole memory, and a value is needed
+// expect: kiln: this is a whole memory, and a value is needed. Write x[i] for one element of it.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: a value in a text is a value of the kernel, or a host number or bool of an element type
+// expect: kiln: a value in a text is a value of the kernel, or a host number or bool of an element type.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -274,7 +274,8 @@ struct Target {
   const VariantSlot* variant = nullptr;
   ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel;
 };
-// stream null: the calling thread's default stream of `client`, or of the default client where that is null too. Never throws, but for a launch inside the body of a kernel.
+// stream null: the calling thread's default stream of `client`, or of the default client where that is null too. Never throws, but for a
+// launch inside the body of a kernel.
 Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config,
                     std::span<const LaunchArg> args, const Unfit& unfit);
 

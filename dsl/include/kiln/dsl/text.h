@@ -24,8 +24,8 @@ struct Said<A> {
 template <class A>
 using said_t = typename Said<A>::type;
 
-// A text with a place for each value of these types (ir/message.h), tested by the compiler, and where it was written. What the compiler says
-// of one that does not fit, which is no constant expression, names one of these functions:
+// A text with a place for each value of these types (ir/message.h), tested by the compiler, and where it was written. What the compiler
+// says of one that does not fit, which is no constant expression, names one of these functions:
 template <class... A>
 struct Message {
   const char* text;

@@ -62,8 +62,8 @@ struct Op {
   std::uint8_t attr = 0;              // axis, dimension or Combine
   Bounds bounds = Bounds::Undecided;  // accesses
   std::uint32_t index = kNone;        // mem, slot or parameter number
-  std::uint32_t site = kNone;         // accesses with bounds == Checked, checks and traps: index into Prepared::sites; log_text: into ::logs
-  std::uint64_t imm = 0;              // Const: bit pattern; has_text(): index into Kernel::texts
+  std::uint32_t site = kNone;  // accesses with bounds == Checked, checks and traps: index into Prepared::sites; log_text: into ::logs
+  std::uint64_t imm = 0;       // Const: bit pattern; has_text(): index into Kernel::texts
   Loc loc{};
   std::vector<ValueId> operands{};
   std::vector<RegionId> regions{};

@@ -1,5 +1,6 @@
-// Texts with places for values, as check and log have them. A place is {} or {:SPEC}; {{ and }} are braces. SPEC is what std::format takes of
-// it: [0][WIDTH][.PRECISION][KIND], where KIND is d, x, X, o or b for integers and f, e or g for floats, and only floats have a precision.
+// Texts with places for values, as check and log have them. A place is {} or {:SPEC}; {{ and }} are braces. SPEC is what std::format takes
+// of it: [0][WIDTH][.PRECISION][KIND], where KIND is d, x, X, o or b for integers and f, e or g for floats, and only floats have a
+// precision.
 #pragma once
 #include <cstdint>
 #include <span>

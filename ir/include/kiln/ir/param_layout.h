@@ -1,6 +1,7 @@
 // The public parameter layout of a compiled kernel, the same on every device: in signature order a buffer is a pointer and one u64
 // extent per dimension (then one u64 stride per dimension where strided), a scalar is itself; then, for checked programs and those
-// with a trap, the pointer to the fault record, and last, for those that log, the pointer to the log (null: nobody reads it). On a GPU each field is one .param; on the host all fields lie in one block at these offsets.
+// with a trap, the pointer to the fault record, and last, for those that log, the pointer to the log (null: nobody reads it). On a GPU each
+// field is one .param; on the host all fields lie in one block at these offsets.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -54,9 +55,9 @@ struct FaultSite {
   bool is_check() const { return memory.empty() && !is_trap(); }  // or an assumption
 };
 
-// What kernels log: this, then room for `capacity` records of log_stride(kernel) bytes. A thread takes a record by adding 1 to `count`, which
-// goes on counting where there is no room left; so each thread's records are in its own order. Memory that the host can read once the launch
-// is over; aligned 64, version 1.
+// What kernels log: this, then room for `capacity` records of log_stride(kernel) bytes. A thread takes a record by adding 1 to `count`,
+// which goes on counting where there is no room left; so each thread's records are in its own order. Memory that the host can read once the
+// launch is over; aligned 64, version 1.
 struct LogHeader {
   std::uint64_t count = 0;
   std::uint64_t capacity = 0;

@@ -52,8 +52,8 @@ class Client {
   Result<void> sync() const;      // every stream; reports device faults only
   // Who gets the lines that kernels of this device log from now on, for all clients of the device. Without one each goes to stderr, whole.
   void on_log(LogSink sink) const;
-  // How many bytes the log of a launch takes, from the next launch on: KILN_LOG_BYTES at first, else 1 MiB. A record takes 32 bytes and 8 for
-  // each value of the kernel's longest log; 0 keeps nothing but the count.
+  // How many bytes the log of a launch takes, from the next launch on: KILN_LOG_BYTES at first, else 1 MiB. A record takes 32 bytes and 8
+  // for each value of the kernel's longest log; 0 keeps nothing but the count.
   void log_bytes(std::uint64_t bytes) const;
   Server& server() const { return *server_; }
   bool operator==(const Client& o) const { return server_ == o.server_; }

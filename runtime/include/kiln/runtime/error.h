@@ -54,8 +54,8 @@ const char* name(ErrorCode code);
 
 // Which limit a TooManyResources or Validation error is about; stable names for tests and tools, e.g. "ZeroDimension",
 // "DeviceThreadsPerBlockExceeded" (reference table of launch validation), "Units", "SharedMemory".
-// Fields of an out-of-range access; of a failed check, an assumption or a trap: operation "check", "assume" or "trap", place, thread and block, and the bits of its values in index and
-// extent.
+// Fields of an out-of-range access; of a failed check, an assumption or a trap: operation "check", "assume" or "trap", place, thread and
+// block, and the bits of its values in index and extent.
 struct BoundsFault {
   std::string memory, operation, place;
   std::uint32_t dimension = 0;
