@@ -59,7 +59,8 @@ Check check_ptxas() {
 
 // What is read somewhere in Kiln; those of its own tests and of the simulated driver are not for users, and no mistakes.
 bool is_known(std::string_view name) {
-  constexpr std::string_view known[] = {"KILN_DEVICE", "KILN_CUDA_LIBRARY", "KILN_CODEGEN", "KILN_PTXAS", "KILN_VERIFY_LLVM", "KILN_JOBS"};
+  constexpr std::string_view known[] = {"KILN_DEVICE",    "KILN_CUDA_LIBRARY", "KILN_CODEGEN", "KILN_PTXAS",
+                                        "KILN_LOG_BYTES", "KILN_VERIFY_LLVM",  "KILN_JOBS"};
   return std::find(std::begin(known), std::end(known), name) != std::end(known) || name.starts_with("KILN_TEST_") ||
          name.starts_with("KILN_SIMCUDA_");
 }

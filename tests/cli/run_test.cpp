@@ -386,3 +386,50 @@ TEST_CASE("checked and unchecked code give the same outputs") {
     CHECK(result["outputs"][0]["values"][32] == 32.0);  // one block of 32
   }
 }
+
+TEST_CASE("lines that a kernel logs are on stderr, with --json in the document; what does not fit is told; a trap is a failure") {
+  TempFolder folder;
+  const std::string kernel = folder.write("says.kir", R"(kir 1
+kernel "says" {
+  file "says.cpp"
+  buffer y : u32[*] inout
+  body {
+    %i = global_id.x
+    %v = load y[%i]
+    log_text %i, %v, "y[{}] = {:x}" @0:7
+    %nine = const 9 : u32
+    %bad = eq %v, %nine
+    if %bad {
+      trap "nine" @0:9
+      return
+    }
+  }
+}
+)");
+  const auto run = [&](const std::string& y, const std::vector<std::string>& more, const std::vector<std::string>& environment = {}) {
+    std::vector<std::string> argv{"run", kernel, "says", "--grid", "2", "--block", "1", "--arg", "inout:u32:" + y};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return kiln_program(argv, environment);
+  };
+  const auto plain = run("[3,255]", {});
+  CHECK(plain.status == 0);
+  CHECK(plain.err == "y[0] = 3\ny[1] = ff\n");
+  CHECK(!json_of(plain).contains("log"));
+  const auto in_json = run("[3,255]", {"--json"});
+  CHECK(in_json.err == "");
+  CHECK(json_of(in_json)["log"] == json::parse(R"([
+    {"text": "y[0] = 3", "place": "says.cpp:7", "block": [0, 0, 0], "thread": [0, 0, 0]},
+    {"text": "y[1] = ff", "place": "says.cpp:7", "block": [1, 0, 0], "thread": [0, 0, 0]}])"));
+  const auto small = run("[3,255]", {"--json"}, {"KILN_LOG_BYTES=128"});  // one record
+  CHECK(json_of(small)["log"].size() == 2);
+  CHECK(json_of(small)["log"][1]["missing"] == 1);
+  CHECK(run("[3,255]", {}, {"KILN_LOG_BYTES=much"}).err.find("KILN_LOG_BYTES is 'much', which is no number of bytes") != std::string::npos);
+  const auto trapped = run("[3,9]", {"--json"});
+  CHECK(trapped.status == 1);
+  const json document = json_of(trapped);
+  CHECK(document["log"].size() == 2);
+  CHECK(document["failure"]["code"] == "Trapped");
+  CHECK(document["failure"]["place"] == "says.cpp:9");
+  CHECK(document["failure"]["kernel"] == "says");
+  CHECK(document["failure"]["message"] == "trap: nine, in thread (0, 0, 0) of block (1, 0, 0)");
+}

@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "conformance/everywhere.h"
+#include "support/clients.h"
+#include "support/sim.h"
 
 using namespace kiln;
 using namespace kiln::test;
@@ -181,7 +183,7 @@ TEST_CASE("a line tells kernel, file and line, block and thread") {
     CHECK(out.read().value() == std::vector<u32>{6, 7, 8, 9});
     client.on_log({});
     std::sort(seen.begin(), seen.end());
-    const std::string where = "logs::two_lines log_test.cpp:21 ";
+    const std::string where = "logs::two_lines log_test.cpp:23 ";
     CHECK(seen ==
           std::vector<std::string>{where + "0,0 x[0] = 5 0", where + "0,1 x[1] = 6 0", where + "1,0 x[2] = 7 0", where + "1,1 x[3] = 8 0"});
   }
@@ -352,5 +354,40 @@ TEST_CASE("a kernel without a log has no parameter for one") {
     };
     CHECK_FALSE(has(*without));
     CHECK(has(*with));
+  }
+}
+
+TEST_CASE("where a device has no memory for a log, the launch runs; its lines are counted, or it is said that they are lost") {
+  if (!asked_for("sim")) return;
+  const auto k = kernel("says", [](Out<u32> y) {
+    y[0] = 7;
+    log("it");
+  });
+  const struct {
+    const char* script;
+    const char* said;
+    std::uint64_t missing;
+  } rows[] = {
+      {R"({"allocations": {"n": 1, "code": 2, "host": true}})",
+       "1 line of log by kernel 'says' was dropped: the log of a launch has 64 bytes; raise KILN_LOG_BYTES, or call the client's "
+       "log_bytes()",
+       1},
+      {R"({"allocations": {"n": 1, "times": 2, "code": 2, "host": true}})",
+       "the log of a launch of kernel 'says' is lost: mapped memory for the log of a launch", ~std::uint64_t{0}},
+  };
+  for (const auto& row : rows) {
+    const Client client(make_sim_server());
+    auto y = Buffer<u32>::zeroed(client, 1).value();
+    CHECK(y.read().value()[0] == 0);  // memory for copies is there
+    std::string said;
+    std::uint64_t missing = 0;
+    client.on_log([&](const LogLine& l) { said = l.text, missing = l.missing; });
+    const SimScript script(row.script);
+    const LaunchArg args[] = {y.arg()};
+    REQUIRE(launch(client.default_stream(), {k.get(), {{1}, {1}}, args, {}}).has_value());
+    CHECK(y.read().value()[0] == 7);
+    CAPTURE(said);
+    CHECK(said.starts_with(row.said));
+    CHECK(missing == row.missing);
   }
 }

@@ -65,6 +65,6 @@ TEST_CASE("docs/language/threads") {
   const std::vector<Arg> args{filled<u32>(40, 0), filled<u32>(40, 0)};
   check_example<u32>(docs_threads::lanes, {{1}, {5, 4, 2}}, args, 0, made_of<u32>(40, [](auto i) { return i % 32; }));
   check_example<u32>(docs_threads::lanes, {{1}, {5, 4, 2}}, args, 1, made_of<u32>(40, [](auto i) { return i / 32; }));
-  check_example<f32>(docs_threads::timed, {{2}, {32}}, {filled<f32>(50, 4), filled<f32>(50, 0), filled<u64>(2, 0)}, 1,
+  check_example<f32>(docs_threads::timed, {{2}, {32}}, {filled<f32>(50, 4), filled<f32>(50, 0), buffer(std::vector<u64>(4), {2, 2})}, 1,
                      std::vector<f32>(50, 2));
 }

@@ -89,7 +89,7 @@ std::uint64_t value_of(Special s, const Warp& w, unsigned lane) {
   const auto axis = [&](Special first) { return static_cast<std::size_t>(s) - static_cast<std::size_t>(first); };
   const auto now = [] {
     return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
   };
   if (s <= Special::TidZ) return w.tid[lane][axis(Special::TidX)];
   if (s <= Special::NtidZ) return l.block[axis(Special::NtidX)];
