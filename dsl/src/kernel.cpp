@@ -4,7 +4,6 @@
 #include <atomic>
 #include <bit>
 #include <deque>
-#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -298,10 +297,11 @@ static std::string unfit_text(const Unfit& unfit, ir::Type type, const ParamInfo
     const std::uint64_t top = ir::is_signed(type) ? ir::value_mask(type) >> 1 : ir::value_mask(type);
     takes = (ir::is_signed(type) ? "-" + std::to_string(top + 1) : "0") + " to " + std::to_string(top);
   } else if (unfit.is_float) {
-    const std::uint64_t infinity = ir::float_bits(type, std::numeric_limits<double>::infinity());
-    const double top = ir::float_value(type, infinity - 1);
-    takes = "numbers up to " + (type == ir::Type::F32 ? ir::shortest_decimal(type, infinity - 1)
-                                                      : ir::shortest_decimal(ir::Type::F64, std::bit_cast<std::uint64_t>(top)));
+    // Of a narrow type as it is: the shortest decimal that is read as it would round it.
+    const std::uint64_t top = ir::is_narrow(type) ? ir::narrow_format(type).largest : 0x7f7fffff;
+    takes = "numbers up to " + (type == ir::Type::F32
+                                    ? ir::shortest_decimal(type, top)
+                                    : ir::shortest_decimal(ir::Type::F64, std::bit_cast<std::uint64_t>(ir::float_value(type, top))));
   } else {
     takes = "integers that are exact in it, such as all up to 2^" + std::to_string(ir::precision(type));
   }

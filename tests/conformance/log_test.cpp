@@ -115,6 +115,8 @@ TEST_CASE("values are written as their types and the format say") {
   CHECK_LOGGED(u64, "<{:b}>", u64{10}, "<1010>");
   CHECK_LOGGED(u64, "<{:o}>", u64{64}, "<100>");
   CHECK_LOGGED(bf16, "<{}>", bf16(-3), "<-3>");
+  CHECK_LOGGED(e4m3, "<{}>", e4m3(-3), "<-3>");
+  CHECK_LOGGED(e5m2, "<{:.3f}>", e5m2(0.375f), "<0.375>");
   CHECK_LOGGED(f16, "<{:.2f}>", f16(0.25), "<0.25>");
   CHECK_LOGGED(f32, "<{}>", 0.1f, "<0.1>");
   CHECK_LOGGED(f32, "<{:09.3f}>", -3.14159f, "<-0003.142>");

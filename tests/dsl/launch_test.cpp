@@ -209,9 +209,12 @@ TEST_CASE("e4m3 and e5m2 are elements and scalar arguments; host numbers become 
   CHECK(y.read().value() == std::vector<e4m3>{e4m3(3.25), e4m3(1.75), e4m3(0.25), e4m3(448)});
   CHECK(scale_e4m3(for_num_elems(4), y, e4m3(2), e5m2::from_bits(0x7c)).has_value());
   CHECK(y.read().value() == std::vector<e4m3>(4, e4m3(448)));
-  CHECK(scale_e4m3(for_num_elems(4), y, 17, 1).error().data().message == "argument 2 ('a') is a number that does not fit Val<e4m3>");
-  CHECK(scale_e4m3(for_num_elems(4), y, 465.0, 1).error().data().message == "argument 2 ('a') is a number that does not fit Val<e4m3>");
-  CHECK(scale_e4m3(for_num_elems(4), y, 1, 61440.f).error().data().message == "argument 3 ('b') is a number that does not fit Val<e5m2>");
+  CHECK(scale_e4m3(for_num_elems(4), y, 17, 1).error().data().message ==
+        "argument 2 ('a') is 17, which does not fit Val<e4m3>: it takes integers that are exact in it, such as all up to 2^4");
+  CHECK(scale_e4m3(for_num_elems(4), y, 465.0, 1).error().data().message ==
+        "argument 2 ('a') is 465, which does not fit Val<e4m3>: it takes numbers up to 448");
+  CHECK(scale_e4m3(for_num_elems(4), y, 1, 61440.f).error().data().message ==
+        "argument 3 ('b') is 61440, which does not fit Val<e5m2>: it takes numbers up to 57344");
 }
 
 TEST_CASE("a recording error is what every launch reports, and it stays on the outputs only") {
