@@ -24,6 +24,28 @@ TEST_CASE("heads declare the block, the options, aliases and requirements") {
   CHECK(recording::of([](Out<f32> a) { max_threads(128); a[0] = 1; }).max_threads == 128);
 }
 
+TEST_CASE("the text of a condition has a bound, whatever its values are made of: parts that there is no room for are left out") {
+  // Written out, each value would be twice as long as the one before it.
+  const ir::Kernel k = recording::of([](Out<u32> a, Val<u32> n) {
+    auto doubled = [](auto&& self, Val<u32> v, int times) -> Val<u32> { return times == 0 ? v : self(self, v + v, times - 1); };
+    require(doubled(doubled, n, 24) != 7 && n > 2);
+    a[0] = n;
+  });
+  REQUIRE(k.texts.size() == 1);
+  CAPTURE(k.texts[0]);
+  CHECK(k.texts[0].size() < 1000);
+  CHECK(k.texts[0].find("...") != std::string::npos);
+  CHECK(k.texts[0].ends_with(" != 7) && (b > 2)"));
+  // What fits is whole, however deep it is.
+  const ir::Kernel deep = recording::of([](Out<u32> a, Val<u32> n) {
+    auto sum = [](auto&& self, Val<u32> v, u32 times) -> Val<u32> { return times == 0 ? v : self(self, v + times, times - 1); };
+    require(sum(sum, n, 30) > 1);
+    a[0] = n;
+  });
+  CHECK(deep.texts[0].find("...") == std::string::npos);
+  CHECK(deep.texts[0].ends_with(" + 1) > 1"));
+}
+
 TEST_CASE("a head after the first ordinary operation is refused") {
   const char* sentence = " belongs to the head of the body, before the first ordinary operation";
   CHECK(refused([](Out<f32> a) { a[0] = 1; block_size(32); }, __LINE__) == std::string("block_size") + sentence);
