@@ -1,5 +1,7 @@
 #include "cpu/cpu_device.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -122,13 +124,13 @@ class CpuDevice final : public Device {
     }
     return std::unique_ptr<DeviceProgram>(std::make_unique<CpuProgram>(std::move(*object), code));
   }
+  // Pages that the system clears when they are touched: a log is as large as it may get, and seldom full.
   Result<Mapped> map(std::uint64_t bytes) override {
-    void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (memory == nullptr) return Error(ErrorCode::OutOfMemory, "no memory for " + std::to_string(bytes) + " bytes of log");
-    std::memset(memory, 0, bytes);
-    return Mapped{static_cast<std::byte*>(memory), reinterpret_cast<std::uint64_t>(memory)};
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return Error(ErrorCode::OutOfMemory, "no memory for " + std::to_string(bytes) + " bytes of log");
+    return Mapped{static_cast<std::byte*>(memory), reinterpret_cast<std::uint64_t>(memory), bytes};
   }
-  void unmap(const Mapped& memory) noexcept override { std::free(memory.host); }
+  void unmap(const Mapped& memory) noexcept override { munmap(memory.host, memory.bytes); }
   std::span<ir::FaultRecord> fault_records() override { return {records_->slots, kFaultRecords}; }
   std::uint64_t fault_address() override { return reinterpret_cast<std::uint64_t>(records_->slots); }
 

@@ -180,7 +180,7 @@ Result<Device::Mapped> CudaDevice::mapped(std::uint64_t bytes, Phase phase, cons
     return session_->failed(r, phase, doing);
   }
   std::memset(host, 0, bytes);
-  return Mapped{static_cast<std::byte*>(host), address};
+  return Mapped{static_cast<std::byte*>(host), address, bytes};
 }
 
 Result<Device::Mapped> CudaDevice::map(std::uint64_t bytes) {

@@ -198,6 +198,7 @@ class Device {
   struct Mapped {
     std::byte* host = nullptr;
     std::uint64_t address = 0;  // for kernels
+    std::uint64_t bytes = 0;
   };
   virtual Result<Mapped> map(std::uint64_t bytes) = 0;
   virtual void unmap(const Mapped& memory) noexcept = 0;  // nothing uses it any more

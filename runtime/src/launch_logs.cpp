@@ -53,7 +53,6 @@ LaunchLogs::~LaunchLogs() {
 LaunchLogMemory* LaunchLogs::take(const Program& program) {
   LaunchLogMemory* log = nullptr;
   std::uint64_t wanted = 0;
-  std::shared_ptr<const LogSink> sink;
   {
     const std::lock_guard lock(mutex_);
     if (free_ == nullptr) {
@@ -64,32 +63,38 @@ LaunchLogMemory* LaunchLogs::take(const Program& program) {
     free_ = log->next;
     ++in_use_;
     wanted = std::max(bytes_, std::uint64_t{sizeof(ir::LogHeader)}) / 64 * 64;
-    sink = sink_;
-  }
-  if (log->memory.host == nullptr || log->bytes != wanted) {
-    if (log->memory.host != nullptr) device_.unmap(log->memory);
-    log->memory = {};
-    auto memory = device_.map(wanted);
-    log->bytes = wanted;
-    if (!memory.has_value()) {  // at least to count
-      log->bytes = sizeof(ir::LogHeader);
-      memory = device_.map(log->bytes);
-    }
-    if (!memory.has_value()) {
-      give(*sink, {.kernel = *program.name,
-                   .text = "the log of a launch of kernel '" + *program.name + "' is lost: " + memory.error().data().message,
-                   .file = {},
-                   .missing = ~std::uint64_t{0}});
-      give_back(log);
-      return nullptr;
-    }
-    log->memory = *memory;
   }
   log->program = &program;
+  try {
+    log->lost.clear();
+    find_memory(*log, wanted);
+  } catch (const std::bad_alloc&) {
+    give_back(log);
+    throw;
+  }
+  if (log->memory.host == nullptr) {  // the sink is told in its turn
+    over(log);
+    return nullptr;
+  }
   log->stride = program.log_stride;
   log->header().count = 0;
   log->header().capacity = (log->bytes - sizeof(ir::LogHeader)) / log->stride;
   return log;
+}
+
+void LaunchLogs::find_memory(LaunchLogMemory& log, std::uint64_t wanted) {
+  log.wanted = wanted;
+  if (log.memory.host != nullptr && log.bytes == wanted) return;
+  if (log.memory.host != nullptr) device_.unmap(log.memory);
+  log.memory = {};
+  auto memory = device_.map(wanted);
+  log.bytes = wanted;
+  if (!memory.has_value()) {  // at least to count
+    log.bytes = sizeof(ir::LogHeader);
+    memory = device_.map(log.bytes);
+  }
+  if (memory.has_value()) log.memory = *memory;
+  else log.lost = "the log of a launch of kernel '" + *log.program->name + "' is lost: " + memory.error().data().message;
 }
 
 bool LaunchLogs::full() const {
@@ -133,9 +138,10 @@ void LaunchLogs::deliver() {
     first_ = log->next;
     telling_ = true;
     teller_ = std::this_thread::get_id();
-    const std::shared_ptr<const LogSink> sink = sink_;
+    std::shared_ptr<const LogSink> sink = sink_;
     lock.unlock();
     tell(*log, *sink);
+    sink.reset();  // where it was replaced meanwhile, it ends here, in its turn, and what it held may use the client
     lock.lock();
     telling_ = false;
     drop(log);
@@ -153,6 +159,10 @@ bool LaunchLogs::delivering() const {
 // Leaves the memory cleared for the next launch.
 void LaunchLogs::tell(const LaunchLogMemory& log, const LogSink& sink) const {
   const Program& program = *log.program;
+  if (log.memory.host == nullptr) {
+    give(sink, {.kernel = *program.name, .text = log.lost, .file = {}, .missing = ~std::uint64_t{0}});
+    return;
+  }
   const ir::LogHeader& header = log.header();
   const std::uint64_t kept = std::min(header.count, header.capacity);
   std::uint64_t broken = 0;
@@ -183,7 +193,9 @@ void LaunchLogs::tell(const LaunchLogMemory& log, const LogSink& sink) const {
     give(sink, {.kernel = *program.name, .text = text, .file = {}, .missing = count});
   };
   try {
-    if (header.count > kept)
+    if (header.count > kept && log.bytes < log.wanted)
+      missing(header.count - kept, "dropped: the device had no memory for a log of " + std::to_string(log.wanted) + " bytes");
+    else if (header.count > kept)
       missing(header.count - kept, "dropped: the log of a launch has " + std::to_string(log.bytes) +
                                        " bytes; raise KILN_LOG_BYTES, or call the client's log_bytes()");
     if (broken != 0) missing(broken, "lost: the launch was broken off while writing");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,10 +18,11 @@ namespace kiln::rt {
 // The log of one launch: an ir::LogHeader and records in memory that kernels write. Reused.
 struct LaunchLogMemory {
   Device::Mapped memory;
-  std::uint64_t bytes = 0;
-  std::uint32_t stride = 0;          // of the records in it now
-  const Program* program = nullptr;  // whose launch it is
-  LaunchLogMemory* next = nullptr;   // free, or on its way to the sink
+  std::uint64_t bytes = 0, wanted = 0;  // fewer than wanted where the device had no more
+  std::uint32_t stride = 0;             // of the records in it now
+  const Program* program = nullptr;     // whose launch it is
+  std::string lost;                     // why there is no memory
+  LaunchLogMemory* next = nullptr;      // free, or on its way to the sink
   ir::LogHeader& header() const { return *reinterpret_cast<ir::LogHeader*>(memory.host); }
 };
 
@@ -34,7 +36,7 @@ class LaunchLogs {
   LaunchLogs(const LaunchLogs&) = delete;
   LaunchLogs& operator=(const LaunchLogs&) = delete;
 
-  // A log for a launch of the program. Null where the device has no memory for one, which is told.
+  // A log for a launch of the program. Null where the device has no memory for one, which is told. Throws std::bad_alloc.
   LaunchLogMemory* take(const Program& program);
   bool full() const;  // kMost are in use: better wait for one
   // Of a launch that did not run.
@@ -52,6 +54,7 @@ class LaunchLogs {
   void set_bytes(std::uint64_t bytes);
 
  private:
+  void find_memory(LaunchLogMemory& log, std::uint64_t wanted);
   void tell(const LaunchLogMemory& log, const LogSink& sink) const;
   void drop(LaunchLogMemory* log) noexcept;  // to the free ones; under the lock
 

@@ -38,8 +38,12 @@ class LocalServer final : public Server {
   Result<void> launch(std::uint64_t stream, const LaunchRequest& request) override;
   Result<void> sync_stream(std::uint64_t stream) override;
   Result<void> sync_all() override;
-  void on_log(LogSink sink) override { logs_.set_sink(std::move(sink)); }
-  void log_bytes(std::uint64_t bytes) override { logs_.set_bytes(bytes); }
+  void on_log(LogSink sink) override {
+    if (!forked()) logs_.set_sink(std::move(sink));
+  }
+  void log_bytes(std::uint64_t bytes) override {
+    if (!forked()) logs_.set_bytes(bytes);
+  }
   void free(Allocation& allocation) noexcept override;
   void claim(const Binding& binding, const Error& why) noexcept override;
 

@@ -1,11 +1,18 @@
 // What kernels log, on every device: each thread's lines whole and in its own order, whatever the types, wherever they stand; and what a
 // full log says.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <fstream>
+#include <future>
 #include <map>
 #include <thread>
 
 #include "conformance/everywhere.h"
+#include "cpu/cpu_device.h"
+#include "src/server.h"
 #include "support/clients.h"
 #include "support/sim.h"
 
@@ -185,7 +192,7 @@ TEST_CASE("a line tells kernel, file and line, block and thread") {
     CHECK(out.read().value() == std::vector<u32>{6, 7, 8, 9});
     client.on_log({});
     std::sort(seen.begin(), seen.end());
-    const std::string where = "logs::two_lines log_test.cpp:23 ";
+    const std::string where = "logs::two_lines log_test.cpp:30 ";
     CHECK(seen ==
           std::vector<std::string>{where + "0,0 x[0] = 5 0", where + "0,1 x[1] = 6 0", where + "1,0 x[2] = 7 0", where + "1,1 x[3] = 8 0"});
   }
@@ -341,6 +348,56 @@ TEST_CASE("a sink may use the client: what that delivers comes when it has retur
   }
 }
 
+TEST_CASE("a sink that replaces itself ends when it has returned, and what it holds may use the client then") {
+  const auto k = kernel("once", [](Val<u32> n) { log("{}", n); });
+  // Asks from another thread, so that a client that waits for itself is seen and not waited for.
+  struct AtTheEnd {
+    Client client;
+    std::shared_ptr<std::atomic<int>> asked;
+    ~AtTheEnd() {
+      const auto answered = std::make_shared<std::promise<void>>();
+      std::thread([answered, c = client] {
+        c.log_bytes(1 << 20);
+        answered->set_value();
+      }).detach();
+      if (answered->get_future().wait_for(std::chrono::seconds(10)) == std::future_status::ready) ++*asked;
+    }
+  };
+  for (const Client& client : devices()) {
+    CAPTURE(client.properties().name);
+    const auto asked = std::make_shared<std::atomic<int>>(0);
+    client.on_log([client, held = std::make_shared<AtTheEnd>(client, asked)](const LogLine&) { client.on_log({}); });
+    LaunchArg arg;
+    arg.type = ir::Type::U32;
+    REQUIRE(launch(client.default_stream(), {k.get(), {{1}, {1}}, {&arg, 1}, {}}).has_value());
+    CHECK(client.sync().has_value());
+    CHECK(*asked == 1);
+  }
+}
+
+TEST_CASE("a log that is not filled takes no memory of the CPU device: its size is what it may need at most") {
+  if (!asked_for("cpu")) return;
+  const auto resident = [] {
+    std::uint64_t all = 0, pages = 0;
+    std::ifstream("/proc/self/statm") >> all >> pages;
+    return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  };
+  const auto k = kernel("brief", [](Val<u32> n) { log("{}", n); });
+  const Client client(rt::make_server(rt::make_cpu_device({.workers = 2, .arch = {}}).value()));
+  client.log_bytes(std::uint64_t{256} << 20);
+  std::uint64_t lines = 0;
+  client.on_log([&](const LogLine&) { ++lines; });
+  LaunchArg arg;
+  arg.type = ir::Type::U32;
+  const auto go = [&] { return launch(client.default_stream(), {k.get(), {{1}, {8}}, {&arg, 1}, {}}).has_value(); };
+  const std::uint64_t before = resident();
+  for (int i = 0; i < 3; ++i) REQUIRE(go());
+  CHECK(client.sync().has_value());
+  CHECK(lines == 24);
+  CHECK(resident() < before + (std::uint64_t{200} << 20));
+  client.on_log({});
+}
+
 TEST_CASE("a kernel without a log has no parameter for one") {
   const auto without = kernel("silent", [](Out<u32> y) { y[0] = 1; });
   const auto with = kernel("says", [](Out<u32> y) {
@@ -371,9 +428,7 @@ TEST_CASE("where a device has no memory for a log, the launch runs; its lines ar
     std::uint64_t missing;
   } rows[] = {
       {R"({"allocations": {"n": 1, "code": 2, "host": true}})",
-       "1 line of log by kernel 'says' was dropped: the log of a launch has 64 bytes; raise KILN_LOG_BYTES, or call the client's "
-       "log_bytes()",
-       1},
+       "1 line of log by kernel 'says' was dropped: the device had no memory for a log of 1048576 bytes", 1},
       {R"({"allocations": {"n": 1, "times": 2, "code": 2, "host": true}})",
        "the log of a launch of kernel 'says' is lost: mapped memory for the log of a launch", ~std::uint64_t{0}},
   };
@@ -392,4 +447,32 @@ TEST_CASE("where a device has no memory for a log, the launch runs; its lines ar
     CHECK(said.starts_with(row.said));
     CHECK(missing == row.missing);
   }
+}
+
+TEST_CASE("that lines are lost is told in its turn: a sink that launches such a kernel again is not called inside of itself") {
+  if (!asked_for("sim")) return;
+  const auto k = kernel("says", [](Out<u32> y) {
+    y[0] = 7;
+    log("it");
+  });
+  const Client client(make_sim_server());
+  auto y = Buffer<u32>::zeroed(client, 1).value();
+  CHECK(y.read().value()[0] == 0);
+  int calls = 0, depth = 0, deepest = 0;
+  bool good = true;
+  const LaunchArg args[] = {y.arg()};
+  const auto go = [&] { return launch(client.default_stream(), {k.get(), {{1}, {1}}, args, {}}).has_value(); };
+  client.on_log([&](const LogLine& l) {
+    deepest = std::max(deepest, ++depth);
+    good = good && l.missing != 0;
+    if (++calls < 5) good = go() && good;
+    --depth;
+  });
+  const SimScript script(R"({"allocations": {"n": 1, "times": 1000, "code": 2, "host": true}})");
+  CHECK(go());
+  CHECK(client.sync().has_value());
+  client.on_log({});
+  CHECK(good);
+  CHECK(calls == 5);
+  CHECK(deepest == 1);
 }
