@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "kiln/dsl/recorder.h"
+#include "kiln/ir/decimal.h"
 #include "kiln/ir/floats.h"
 
 namespace kiln::dsl {
@@ -41,7 +42,8 @@ std::uint64_t signed_literal(ir::Type type, std::int64_t value, const Where& whe
 
 // A fraction rounds to the type's precision, as it does in C++; only what is beyond its range is refused.
 std::uint64_t float_literal(ir::Type type, double value, const Where& where) {
-  if (ir::overflows(type, value)) refuse(std::to_string(value), type, "overflows", where);
+  if (ir::overflows(type, value))
+    refuse(ir::shortest_decimal(ir::Type::F64, std::bit_cast<std::uint64_t>(value)), type, "overflows", where);
   return ir::float_bits(type, value);
 }
 
