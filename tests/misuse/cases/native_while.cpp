@@ -1,4 +1,4 @@
-// expect: kiln: a kernel value is not known while the kernel is recorded. Use If (c) { } and While (c) { } instead of if and while, select(c, a, b) instead of c ? a : b.
+// expect: kiln: a kernel value is not known while the kernel is recorded. Use If (c) { }, While (c) { } and for (auto i : range(n)) { } instead of if, while and for, select(c, a, b) instead of c ? a : b.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -122,7 +122,7 @@ auto fma(A&& a, B&& b, C&& c, dsl::Where w = dsl::Where::current()) {
 
 // c ? a : b. Both sides are computed; a condition that is a host bool is a constant of the kernel.
 template <class C, class A, class B>
-requires(DslOf<C, bool> || std::same_as<std::remove_cvref_t<C>, bool>) && dsl::OneKernelType<A, B>
+requires(dsl::Dsl<C> || std::same_as<std::remove_cvref_t<C>, bool>) && dsl::OneKernelType<A, B>
 auto select(C&& c, A&& a, B&& b, dsl::Where w = dsl::Where::current()) {
   KILN_ONE_TYPE(dsl::common_t<A KILN_COMMA B>);
   using T = dsl::checked_t<dsl::common_t<A, B>>;

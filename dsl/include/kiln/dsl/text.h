@@ -71,6 +71,11 @@ void check(Use<bool> c, dsl::message_t<A...> text, A&&... values) {
   (dsl::explain_shown<A>(), ...);
   dsl::check(c, text.text, {dsl::said(std::forward<A>(values), c.where)...});
 }
+template <dsl::DslOrHost C>
+void check(C&&) {
+  static_assert(dsl::never<C>,
+                "kiln: a check says what is wrong: check(c, \"row {} of {}\", r, n); assume(c) takes its text from the condition.");
+}
 
 // Text for the host, a line for each thread that comes here, in the thread's own order: see Client::on_log. Checked or not. A launch has
 // room for as many as its log holds; those beyond are counted.
@@ -83,8 +88,17 @@ void log(dsl::message_t<A...> text, A&&... values) {
 // The thread ends here, the launch fails with the text, and the device is lost to this process. Checked or not. Other threads may stop
 // anywhere.
 void trap(std::string_view text = {}, dsl::Where w = dsl::Where::current());
+template <class V, class... A>
+requires(!std::same_as<std::remove_cvref_t<V>, dsl::Where>)
+void trap(std::string_view, V&&, A&&...) {
+  static_assert(dsl::never<V>, "kiln: the text of a trap has no values; log(\"x = {}\", x) before it.");
+}
 
 // The author's word that the condition holds. Checked kernels test it, as check does; unchecked ones build on it.
 void assume(Use<bool> c);
+template <class C, class T, class... A>
+void assume(C&&, T&&, A&&...) {
+  static_assert(dsl::never<C>, "kiln: assume takes its text from the condition; check(c, \"text\") has one of its own.");
+}
 
 }  // namespace kiln

@@ -61,8 +61,16 @@ struct Use : dsl::Operand {
   Use(Elem<T, A>& e) : Operand(trap(e)) {}
   template <ir::Access A>
   Use(const Elem<T, A>& e) : Operand(trap(e)) {}
+  template <dsl::Dsl A>
+  requires(std::same_as<T, bool> && !DslOf<A, bool>)
+  Use(A&&, Where = {}) : Operand(no_bool<A>()) {}
 
  private:
+  template <class A>
+  static Operand no_bool() {
+    static_assert(dsl::never<A>, "kiln: a bool is needed here; write x != 0 to test a number.");
+    return {};
+  }
   template <class E>
   static Operand trap(E&) {
     static_assert(dsl::never<E>, "kiln: `auto v = y[i]` names the element, not its value. Write Val<T> v = y[i] to read it once here.");
@@ -116,24 +124,24 @@ class Ops {
 };
 
 // What a kernel value never does, each with the sentence that says what to write instead.
-#define KILN_VALUE_TRAPS                                                                                                                \
-  template <std::same_as<bool> B>                                                                                                       \
-  explicit operator B() const {                                                                                                         \
-    static_assert(dsl::never<B>,                                                                                                        \
-                  "kiln: a kernel value is not known while the kernel is recorded. Use If (c) { } and While (c) { } instead of if and " \
-                  "while, select(c, a, b) instead of c ? a : b.");                                                                      \
-    return false;                                                                                                                       \
-  }                                                                                                                                     \
-  template <class H>                                                                                                                    \
-  requires(std::is_arithmetic_v<H> && !std::same_as<H, bool>)                                                                           \
-  explicit operator H() const {                                                                                                         \
-    static_assert(dsl::never<H>,                                                                                                        \
-                  "kiln: a kernel value is not known while the kernel is recorded; cast<T>(x) converts within the kernel.");            \
-    return H{};                                                                                                                         \
-  }                                                                                                                                     \
-  template <class U = T>                                                                                                                \
-  void operator&() const {                                                                                                              \
-    static_assert(dsl::never<U>, "kiln: a kernel value has no address; pass it by value, or a Var by reference.");                      \
+#define KILN_VALUE_TRAPS                                                                                                             \
+  template <std::same_as<bool> B>                                                                                                    \
+  explicit operator B() const {                                                                                                      \
+    static_assert(dsl::never<B>,                                                                                                     \
+                  "kiln: a kernel value is not known while the kernel is recorded. Use If (c) { }, While (c) { } and for (auto i : " \
+                  "range(n)) { } instead of if, while and for, select(c, a, b) instead of c ? a : b.");                              \
+    return false;                                                                                                                    \
+  }                                                                                                                                  \
+  template <class H>                                                                                                                 \
+  requires(std::is_arithmetic_v<H> && !std::same_as<H, bool>)                                                                        \
+  explicit operator H() const {                                                                                                      \
+    static_assert(dsl::never<H>,                                                                                                     \
+                  "kiln: a kernel value is not known while the kernel is recorded; cast<T>(x) converts within the kernel.");         \
+    return H{};                                                                                                                      \
+  }                                                                                                                                  \
+  template <class U = T>                                                                                                             \
+  void operator&() const {                                                                                                           \
+    static_assert(dsl::never<U>, "kiln: a kernel value has no address; pass it by value, or a Var by reference.");                   \
   }
 
 // An immutable value of the kernel. Copying is free and makes no operation. There is no default value and no assignment.

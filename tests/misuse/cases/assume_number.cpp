@@ -1,0 +1,9 @@
+// expect: kiln: a bool is needed here; write x != 0 to test a number.
+#include <kiln/kiln.h>
+
+using namespace kiln;
+
+KILN_KERNEL(k, (In<u32> x, InOut<u32> y)) {
+  assume(x[0]);
+  y[0] = 1;
+}
