@@ -16,11 +16,27 @@ std::string joined(const std::string& text) {
   return line;
 }
 
+namespace {
+
+// What only says that something before it went wrong: it is not why.
+bool leads_on(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::Unwritten:
+    case ErrorCode::Several:
+    case ErrorCode::Skipped:
+    case ErrorCode::CompileDevicePoisoned:
+    case ErrorCode::LaunchDevicePoisoned:
+    case ErrorCode::IoDevicePoisoned:
+    case ErrorCode::DevicePoisoned: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
 const Error& root_of(const Error& error) {
   const Error* root = &error;
-  while (!root->causes().empty() &&
-         (root->code() == ErrorCode::Unwritten || root->code() == ErrorCode::Several || root->code() == ErrorCode::Skipped))
-    root = &root->causes()[0];
+  while (!root->causes().empty() && leads_on(root->code())) root = &root->causes()[0];
   return *root;
 }
 
