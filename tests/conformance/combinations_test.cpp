@@ -206,7 +206,9 @@ void queries(Combinations& all, Opcode code) {
     const bool of_memory = code == Opcode::Size || code == Opcode::Extent || code == Opcode::Stride;
     all.push_back({title(code, {}, r), [=](Bench& k) {
                      const std::uint32_t m = of_memory ? k.buffer(Type::F32, Access::In, code == Opcode::Stride) : ir::kNone;
-                     k.out(k.test({.code = code, .type = r, .index = m}));
+                     const ValueId v = k.test({.code = code, .type = r, .index = m});
+                     const bool differs = r == Type::U64 && ir::info(code).effect == ir::Effect::Time;  // from run to run
+                     k.out(differs ? k.b.binary(Opcode::Ge, v, v) : v);
                    }});
   }
 }
@@ -259,9 +261,17 @@ void control(Combinations& all, Opcode code, Form form) {
                          const ValueId v = ir::is_bool(t) ? k.b.binary(Opcode::Lt, k.thread(), k.b.const_u32(kThreads)) : k.in(t);
                          const ValueId shown = k.in(u);
                          k.b.loc.line = kLine;
-                         k.b.check(v, "{} and {}", {shown, shown});
+                         if (code == Opcode::Assume) k.b.assume(v, "it");
+                         else k.b.check(v, "{} and {}", {shown, shown});
                          k.b.loc.line = 1;
                        }});
+    } else if (code == Opcode::LogText) {
+      all.push_back({title(code, {t}), [=](Bench& k) {
+                       const ValueId v = k.in(t);
+                       k.b.loc.line = kLine;
+                       k.b.log_text("{} and {}", {v, k.thread()});
+                       k.b.loc.line = 1;
+                     }});
     } else if (form == Form::Require) {
       all.push_back({title(code, {t}), [=](Bench& k) {
                        const ValueId v = k.b.param(k.scalar(t, 1));
@@ -288,6 +298,18 @@ Combination leave(Opcode code) {
             k.out(k.b.get(n));
           },
           code == Opcode::Return};
+}
+
+// In a thread that there is not: the device would be lost.
+Combination trap() {
+  return {title(Opcode::Trap, {}), [](Bench& k) {
+            const ir::OpId choice = k.b.if_(k.b.binary(Opcode::Gt, k.thread(), k.b.const_u32(kThreads)));
+            k.in_region(choice, 0, [&] {
+              k.b.loc.line = kLine;
+              k.b.trap("it");
+              k.b.loc.line = 1;
+            });
+          }};
 }
 
 Combinations combinations(Opcode code) {
@@ -366,7 +388,9 @@ Combinations combinations(Opcode code) {
                        k.out(k.b.get(n));
                      }});
       break;
-    default: control(all, code, form);
+    default:
+      if (code == Opcode::Trap) all.push_back(trap());
+      else control(all, code, form);
   }
   return all;
 }
