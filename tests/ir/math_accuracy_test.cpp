@@ -39,7 +39,7 @@ const OfOne kOfOne[] = {
     KILN_ONE(Exp, std::exp(x), 1.0, 1.0, -104, 89),    KILN_ONE(Exp2, std::exp2(x), 1.0, 1.0, -150, 128),
     KILN_ONE(Exp10, ten_to(x), 1.5, 1.0, -46, 39),     KILN_ONE(Expm1, std::expm1(x), 1.0, 1.0, -20, 89),
     KILN_ONE(Log, std::log(x), 1.0, 1.0, 0, 4),        KILN_ONE(Log2, std::log2(x), 1.0, 1.0, 0, 4),
-    KILN_ONE(Log10, std::log10(x), 1.0, 1.0, 0, 4),    KILN_ONE(Log1p, std::log1p(x), 1.0, 1.0, -1, 3),
+    KILN_ONE(Log10, std::log10(x), 1.5, 1.0, 0, 4),    KILN_ONE(Log1p, std::log1p(x), 1.0, 1.0, -1, 3),
     KILN_ONE(Sin, std::sin(x), 1.0, 1.0, -100, 100),   KILN_ONE(Cos, std::cos(x), 1.0, 1.0, -100, 100),
     KILN_ONE(Tan, std::tan(x), 1.5, 1.5, -100, 100),   KILN_ONE(Asin, std::asin(x), 1.5, 1.5, -1, 1),
     KILN_ONE(Acos, std::acos(x), 1.5, 1.5, -1, 1),     KILN_ONE(Atan, std::atan(x), 1.5, 1.5, -4, 4),
