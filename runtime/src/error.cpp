@@ -38,6 +38,10 @@ constexpr CodeRow kCodes[] = {
     {ErrorCode::IoDevicePoisoned, "IoDevicePoisoned", false, true, true},
     {ErrorCode::IoUnknown, "IoUnknown", false, false, true},
     {ErrorCode::UnsupportedIo, "UnsupportedIo", false, false, true},
+    {ErrorCode::PoolCapacityExceeded, "PoolCapacityExceeded", false, false, true},
+    {ErrorCode::NoDeviceTransport, "NoDeviceTransport", false, false, false},
+    {ErrorCode::NotRegistered, "NotRegistered", false, false, false},
+    {ErrorCode::NotMeasured, "NotMeasured", false, false, false},
     {ErrorCode::TornDown, "TornDown", false, false, false},
     {ErrorCode::Unwritten, "Unwritten", false, false, false},  // as its root
     {ErrorCode::Skipped, "Skipped", false, false, false},
@@ -124,6 +128,12 @@ std::string Error::text() const {
   std::string text;
   append_text(text, *this, 0);
   return text;
+}
+
+const Error& Error::root() const {
+  const Error* error = this;
+  while (!error->causes().empty()) error = &error->causes().front();
+  return *error;
 }
 
 bool Error::is_refusal() const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,10 @@ struct DeviceProperties {
 };
 
 class Stream;
+class Event;
+
+// Which of the streams that have work ready a device prefers. A wish: it changes no order and no result.
+enum class StreamPriority : std::uint8_t { Low, Normal, High };
 
 class Client {
  public:
@@ -47,9 +52,17 @@ class Client {
   Client(const Client&) = default;
   Client& operator=(const Client&) = default;
   const DeviceProperties& properties() const;
-  Stream stream() const;          // a new stream
-  Stream default_stream() const;  // the calling thread's default stream
-  Result<void> sync() const;      // every stream; reports device faults only
+  Stream stream(StreamPriority priority = StreamPriority::Normal) const;  // a new stream
+  Stream default_stream() const;                                          // the calling thread's default stream
+  Result<void> sync() const;                                              // every stream; reports device faults only
+  // Waits for the work on these buffers (anything with a binding()) and says what their bytes carry, late faults too.
+  template <class... B>
+  requires(sizeof...(B) > 0)
+  Result<void> sync(const B&... buffers) const;
+  // The same without waiting: it may miss what is not confirmed.
+  template <class... B>
+  requires(sizeof...(B) > 0)
+  Result<void> check(const B&... buffers) const;
   // Who gets the lines that kernels of this device log from now on, for all clients of the device. Without one each goes to stderr, whole.
   void on_log(LogSink sink) const;
   // How many bytes the log of a launch takes, from the next launch on: KILN_LOG_BYTES at first, else 1 MiB. A record takes 32 bytes and 8
@@ -68,11 +81,36 @@ class Stream {
   std::uint64_t id() const { return id_; }
   // Waits for this stream's work, confirms late faults. Reports device faults, never a launch's failure (that lives on the bytes).
   Result<void> sync() const;
+  // Sees to it that the device has all of this stream's work, without waiting for it. Reports device faults only.
+  Result<void> flush() const;
+  // Calls `function` on a thread of the runtime when the work before it is over; the work behind it starts after it returned. It may use
+  // clients, but must not wait for work of this stream behind it. What it throws is dropped. Errors: device faults; it is not called then.
+  Result<void> call(std::function<void()> function) const;
+  // The point behind the work that the stream has so far, for another stream of the device to wait for. Buffers need none of this: what
+  // streams do with one buffer is ordered by the runtime.
+  Event record() const;
+  Result<void> wait(const Event& event) const;  // work from now on starts after the event. ForeignHandle: of another device
+  StreamPriority priority() const;
+  bool operator==(const Stream& o) const { return id_ == o.id_ && client_ == o.client_; }
   Stream(Client client, std::uint64_t id) : client_(std::move(client)), id_(id) {}
 
  private:
   Client client_;
   std::uint64_t id_;
+};
+
+// A point in a stream. Cheap to copy; of a default one everything is over.
+class Event {
+ public:
+  Event() = default;
+  bool done() const;          // does not wait
+  Result<void> sync() const;  // waits; reports device faults only
+
+ private:
+  friend class Stream;
+  std::shared_ptr<Server> server_;  // null: everything is over
+  std::uint32_t queue_ = 0;
+  std::uint64_t position_ = 0;
 };
 
 struct ByteRange {
@@ -122,8 +160,22 @@ struct LaunchRequest {
   LaunchConfig config;
   std::span<const LaunchArg> args;
   ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel;
+  const Binding* dynamic_grid = nullptr;  // three u32 on the device that take the place of config.grid, read when the launch's turn comes
   const Error* unfit = nullptr;  // what the caller found wrong with the arguments: the launch is refused with it
 };
+
+template <class... B>
+requires(sizeof...(B) > 0)
+Result<void> Client::sync(const B&... buffers) const {
+  const Binding all[] = {buffers.binding()...};
+  return rt::sync(*this, all);
+}
+template <class... B>
+requires(sizeof...(B) > 0)
+Result<void> Client::check(const B&... buffers) const {
+  const Binding all[] = {buffers.binding()...};
+  return rt::check(*this, all);
+}
 
 // Enqueues. Returns what is known at enqueue; ignoring it loses nothing, since a failure stays on the bytes it concerns. No allocation
 // after the first launch of a program.

@@ -38,6 +38,12 @@ enum class ErrorCode : std::uint8_t {
   IoDevicePoisoned,
   IoUnknown,
   UnsupportedIo,
+  PoolCapacityExceeded,  // the cap of a memory pool
+  // between devices
+  NoDeviceTransport,  // nothing carries bytes between these devices; no buffer was touched
+  // of a profile window
+  NotRegistered,  // no such window
+  NotMeasured,    // nothing was timed; not the same as zero
   // of the failure store
   TornDown,   // a scope was left before it settled
   Unwritten,  // a read of claimed bytes; causes()[0] is the root
@@ -108,6 +114,9 @@ class Error {
   std::string numbers() const;
   // The whole text: kernel, place, message, chain and causes, one fact a line.
   std::string text() const;
+
+  // What it all began with: the first cause's first cause, down to an error without one.
+  const Error& root() const;
 
   bool is_refusal() const;                 // the device said no to this program; another one may do
   bool is_device_poisoned() const;         // nothing on that device can be retried
