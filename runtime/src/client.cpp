@@ -101,12 +101,13 @@ Client Client::default_client() {
 }
 
 const DeviceProperties& Client::properties() const { return server_->properties(); }
-Stream Client::stream() const { return Stream(*this, rt::new_stream_id()); }
+Stream Client::stream(StreamPriority priority) const { return Stream(*this, rt::new_stream_id() | rt::stream_priority_bits(priority)); }
 Stream Client::default_stream() const { return Stream(*this, rt::thread_stream_id()); }
 Result<void> Client::sync() const { return server_->sync_all(); }
 void Client::on_log(LogSink sink) const { server_->on_log(std::move(sink)); }
 void Client::log_bytes(std::uint64_t bytes) const { server_->log_bytes(bytes); }
 
+StreamPriority Stream::priority() const { return rt::stream_priority(id_); }
 Result<void> Stream::sync() const { return client_.server().sync_stream(id_); }
 
 Result<void> launch(const Stream& stream, const LaunchRequest& request) { return stream.client().server().launch(stream.id(), request); }

@@ -24,7 +24,8 @@ inline constexpr unsigned kQueues = 32;
 inline constexpr unsigned kOwnQueues = 28;
 inline constexpr std::uint64_t kAdoptedStream = std::uint64_t{1} << 63;
 inline std::uint32_t queue_of(std::uint64_t stream) {
-  return static_cast<std::uint32_t>((stream & kAdoptedStream) != 0 ? stream % kQueues : stream % kOwnQueues);
+  const std::uint64_t number = stream & ~(kAdoptedStream | std::uint64_t{3} << 61);  // without the priority
+  return static_cast<std::uint32_t>((stream & kAdoptedStream) != 0 ? number % kQueues : number % kOwnQueues);
 }
 
 // A point in a queue: the task that was submitted there as number `position`, from 1 on. Position 0: nothing.

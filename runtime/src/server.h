@@ -58,6 +58,15 @@ auto or_no_memory(F&& operation) -> decltype(operation()) {
 // server.
 std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* compiler = nullptr);
 
+// A stream's id carries its priority: 0 for normal in two bits below the highest, so that ids of ordinary streams are small numbers.
+inline constexpr unsigned kStreamPriorityShift = 61;
+constexpr std::uint64_t stream_priority_bits(StreamPriority p) {
+  return std::uint64_t{p == StreamPriority::Normal ? 0u : p == StreamPriority::High ? 1u : 2u} << kStreamPriorityShift;
+}
+constexpr StreamPriority stream_priority(std::uint64_t stream) {
+  const auto bits = stream >> kStreamPriorityShift & 3;
+  return bits == 0 ? StreamPriority::Normal : bits == 1 ? StreamPriority::High : StreamPriority::Low;
+}
 // A stream id that no other stream of the process has.
 std::uint64_t new_stream_id();
 // The calling thread's default stream, the same on every device.
