@@ -56,7 +56,19 @@ std::uint64_t nanoseconds() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
+// How many rows of a task a thread copies at a time.
+std::uint64_t rows_of_piece(const Task& task) { return std::max<std::uint64_t>(1, kCopyPiece / std::max<std::uint64_t>(1, task.bytes)); }
+
+void copy_rows(const CpuTask& task, std::byte* to, const std::byte* from, std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t piece = rows_of_piece(task), end = std::min(last * piece, task.rows);
+  for (std::uint64_t row = first * piece; row < end; ++row) std::memcpy(to + row * task.to_pitch, from + row * task.from_pitch, task.bytes);
+}
+
 void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch& scratch) {
+  auto* const to = static_cast<std::byte*>(task.to);
+  const std::byte* const source =
+      task.kind == Task::Kind::Upload && task.staging ? task.staging.data() : static_cast<const std::byte*>(task.from);
+  if (task.rows > 1 && task.kind != Task::Kind::Launch) return copy_rows(task, to, source, first, last);
   const std::uint64_t from = first * kCopyPiece, size = std::min(last * kCopyPiece, task.bytes) - from;
   switch (task.kind) {
     case Task::Kind::Launch: {
@@ -69,18 +81,16 @@ void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch&
       return;
     }
     case Task::Kind::Copy:
-      std::memcpy(static_cast<std::byte*>(task.to) + from, static_cast<const std::byte*>(task.from) + from, size);
-      return;
-    case Task::Kind::Upload: std::memcpy(static_cast<std::byte*>(task.to) + from, task.staging.data() + from, size); return;
-    case Task::Kind::Zero: std::memset(static_cast<std::byte*>(task.to) + from, 0, size); return;
-    case Task::Kind::Download:
+    case Task::Kind::Upload:
+    case Task::Kind::Download: std::memcpy(to + from, source + from, size); return;
+    case Task::Kind::Zero: std::memset(to + from, 0, size); return;
     case Task::Kind::Host: return;
   }
 }
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(std::unique_ptr<Scheduler> scheduler, std::string arch) : scheduler_(std::move(scheduler)) {
+  CpuDevice(std::unique_ptr<Scheduler> scheduler, std::string arch, unsigned number) : number_(number), scheduler_(std::move(scheduler)) {
     properties_.name = cpu_name();
     properties_.kind = "cpu";
     properties_.arch = std::move(arch);
@@ -89,6 +99,9 @@ class CpuDevice final : public Device {
   }
 
   const DeviceProperties& properties() const override { return properties_; }
+  std::string label() const override {
+    return properties_.name + (number_ == 0 ? std::string(" (cpu)") : " (cpu:" + std::to_string(number_) + ")");
+  }
   Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) override {
     if (auto error = lost_as(ErrorCode::IoDevicePoisoned)) return std::move(*error);
     return make_storage(bytes);
@@ -124,6 +137,10 @@ class CpuDevice final : public Device {
     }
     return std::unique_ptr<DeviceProgram>(std::make_unique<CpuProgram>(std::move(*object), code));
   }
+  Result<void> check_foreign(std::uint64_t, std::uint64_t) override {  // the host's memory is the device's
+    if (auto error = lost_as(ErrorCode::IoDevicePoisoned)) return std::move(*error);
+    return {};
+  }
   // Pages that the system clears when they are touched: a log is as large as it may get, and seldom full.
   Result<Mapped> map(std::uint64_t bytes) override {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -145,7 +162,8 @@ class CpuDevice final : public Device {
     if (task.kind == Task::Kind::Launch) {
       blocks = std::uint64_t{task.grid[0]} * task.grid[1] * task.grid[2];  // validated: fits
     } else if (task.kind != Task::Kind::Host) {
-      blocks = (task.bytes + kCopyPiece - 1) / kCopyPiece;
+      const std::uint64_t piece = task.rows > 1 ? rows_of_piece(task) : kCopyPiece;
+      blocks = ((task.rows > 1 ? task.rows : task.bytes) + piece - 1) / piece;
     }
     return scheduler_->submit(static_cast<CpuTask&>(task), queue, after, blocks);
   }
@@ -174,6 +192,7 @@ class CpuDevice final : public Device {
     if (!trap) return std::nullopt;
     return lost_device(code, label(), std::move(*trap));
   }
+  const unsigned number_;
   std::atomic<bool> lost_{false};
   mutable std::mutex trap_mutex_;
   std::optional<Error> trap_;  // guarded
@@ -192,7 +211,7 @@ Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
   auto scheduler = Scheduler::start(workers, &run_blocks);
   if (!scheduler.has_value()) return scheduler.error();
   return std::unique_ptr<Device>(
-      std::make_unique<CpuDevice>(std::move(*scheduler), options.arch.empty() ? cpu_level(read_cpuid()) : options.arch));
+      std::make_unique<CpuDevice>(std::move(*scheduler), options.arch.empty() ? cpu_level(read_cpuid()) : options.arch, options.number));
 }
 
 }  // namespace kiln::rt

@@ -10,6 +10,7 @@ namespace kiln::rt {
 struct CpuOptions {
   unsigned workers = 0;  // 0: one a hardware thread
   std::string arch;      // empty: this processor's level. A level above it gives programs that cannot run.
+  unsigned number = 0;   // N of "cpu:N", for errors; 0: "cpu"
 };
 Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options = {});
 

@@ -41,7 +41,7 @@ Result<std::unique_ptr<Storage>> make_storage(std::uint64_t bytes) {
 void free_storage(Storage* first) noexcept {
   while (first != nullptr) {
     Storage* next = first->next;
-    std::free(first->data);
+    if (first->owner == nullptr) std::free(first->data);
     delete first;
     first = next;
   }

@@ -35,6 +35,7 @@ class CudaDevice final : public Device {
 
   const DeviceProperties& properties() const override { return properties_; }
   std::string label() const override { return session_->label(); }
+  int ordinal() const override { return session_->device(); }
   Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) override { return memory_.allocate(bytes); }
   void retire(std::unique_ptr<Storage> storage, const After& after) noexcept override {
     storage->after = after;
@@ -43,6 +44,7 @@ class CudaDevice final : public Device {
   bool host_addressable() const override { return false; }
   Result<Staging> stage(std::uint64_t bytes) override { return staging_.take(bytes); }
   std::uint64_t max_staging() const override { return StagingPool::kLargest; }
+  std::uint64_t row_alignment() const override { return 512; }  // what the driver's pitched allocations have
 
   CompileOptions compile_options(const ir::Kernel& kernel, const Dim3& block, bool aligned16) const override {
     CompileOptions options;
@@ -306,9 +308,40 @@ Result<void> CudaDevice::check_foreign(std::uint64_t pointer, std::uint64_t byte
 
 // --- tasks -----------------------------------------------------------------------------------------------------------------
 
+constexpr std::uint64_t kMostPitch = 0x7fffffff;  // of the driver's copies of rows
+
+// One copy of the driver's where it takes the pitches, else one a row.
+CUresult copy_rows(const DriverEntries& call, const Task& task, void* to, const void* from, CUmemorytype to_kind, CUmemorytype from_kind,
+                   CUstream stream) {
+  const bool to_host = to_kind == CU_MEMORYTYPE_HOST, from_host = from_kind == CU_MEMORYTYPE_HOST;
+  if (task.rows > 1 && task.to_pitch <= kMostPitch && task.from_pitch <= kMostPitch) {
+    CUDA_MEMCPY2D copy{};
+    copy.srcMemoryType = from_kind;
+    if (from_host) copy.srcHost = from;
+    else copy.srcDevice = address(from);
+    copy.srcPitch = task.from_pitch;
+    copy.dstMemoryType = to_kind;
+    if (to_host) copy.dstHost = to;
+    else copy.dstDevice = address(to);
+    copy.dstPitch = task.to_pitch;
+    copy.WidthInBytes = task.bytes;
+    copy.Height = task.rows;
+    return call.cuMemcpy2DAsync(&copy, stream);
+  }
+  for (std::uint64_t row = 0; row < task.rows; ++row) {
+    auto* const target = static_cast<std::byte*>(to) + row * task.to_pitch;
+    const auto* const source = static_cast<const std::byte*>(from) + row * task.from_pitch;
+    const CUresult r = to_host     ? call.cuMemcpyDtoHAsync(target, address(source), task.bytes, stream)
+                       : from_host ? call.cuMemcpyHtoDAsync(address(target), source, task.bytes, stream)
+                                   : call.cuMemcpyDtoDAsync(address(target), address(source), task.bytes, stream);
+    if (r != CUDA_SUCCESS) return r;
+  }
+  return CUDA_SUCCESS;
+}
+
 Result<Event> CudaDevice::submit(Task& base, std::uint32_t queue, const After& after) {
   auto& task = static_cast<CudaTask&>(base);
-  const bool staged = task.kind == Task::Kind::Upload || task.kind == Task::Kind::Download;
+  const bool staged = static_cast<bool>(task.staging);
   Result<Event> event = enqueue(task, queue, after);
   if (!staged) return event;
   if (event.has_value() && task.kind == Task::Kind::Download) {
@@ -337,19 +370,23 @@ Result<Event> CudaDevice::enqueue(CudaTask& task, std::uint32_t queue, const Aft
     }
     case Task::Kind::Copy:
       return queues_.enqueue(task, false, queue, after, nullptr, Phase::Transfer, "copying on the device", [&](CUstream stream) {
-        return call.cuMemcpyDtoDAsync(address(task.to), address(task.from), task.bytes, stream);
+        return copy_rows(call, task, task.to, task.from, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE, stream);
       });
     case Task::Kind::Zero:
       return queues_.enqueue(task, false, queue, after, nullptr, Phase::Transfer, "filling with zeros",
                              [&](CUstream stream) { return call.cuMemsetD8Async(address(task.to), 0, task.bytes, stream); });
     case Task::Kind::Upload:
-      return queues_.enqueue(task, true, queue, after, nullptr, Phase::Transfer, "copying to the device", [&](CUstream stream) {
-        return call.cuMemcpyHtoDAsync(address(task.to), task.staging.data(), task.bytes, stream);
-      });
+      return queues_.enqueue(task, static_cast<bool>(task.staging), queue, after, nullptr, Phase::Transfer, "copying to the device",
+                             [&](CUstream stream) {
+                               const void* from = task.staging ? task.staging.data() : task.from;
+                               return copy_rows(call, task, task.to, from, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST, stream);
+                             });
     case Task::Kind::Download:
-      return queues_.enqueue(task, true, queue, after, nullptr, Phase::Transfer, "copying from the device", [&](CUstream stream) {
-        return call.cuMemcpyDtoHAsync(task.staging.data(), address(task.from), task.bytes, stream);
-      });
+      return queues_.enqueue(task, static_cast<bool>(task.staging), queue, after, nullptr, Phase::Transfer, "copying from the device",
+                             [&](CUstream stream) {
+                               void* to = task.staging ? task.staging.data() : task.to;
+                               return copy_rows(call, task, to, task.from, CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, stream);
+                             });
     case Task::Kind::Host: break;  // not on a device that the host does not reach
   }
   queues_.give_back(task);

@@ -2,6 +2,7 @@
 // library exports for this version (for the fallback by dlsym), the version that first had this signature, and the parameters. All return
 // CUresult.
 #pragma once
+#include "cuda/driver_copies.h"
 #include "cuda/driver_types.h"
 
 // clang-format off
@@ -47,6 +48,7 @@
   ENTRY(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, 3020, (CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream))                \
   ENTRY(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, 3020, (void* to, CUdeviceptr from, std::size_t bytes, CUstream stream))                      \
   ENTRY(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, 3020, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream))                \
+  ENTRY(cuMemcpy2DAsync, cuMemcpy2DAsync_v2, 3020, (const CUDA_MEMCPY2D* copy, CUstream stream))                                              \
   ENTRY(cuMemsetD8Async, cuMemsetD8Async, 3020, (CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream))                    \
   ENTRY(cuMemsetD32Async, cuMemsetD32Async, 3020, (CUdeviceptr to, unsigned value, std::size_t count, CUstream stream))                       \
   ENTRY(cuStreamCreate, cuStreamCreate, 2000, (CUstream* stream, unsigned flags))                                                             \

@@ -18,10 +18,12 @@ struct Allocation {
 
   const std::shared_ptr<Server> server;
   const std::uint64_t id;  // never used again
+  bool read_only = false;  // imported so; set before it is used
   std::unique_ptr<rt::Storage> storage;
   // Guarded by the server's enqueue lock.
   rt::Event last_write;
-  rt::After last_reads;  // since the last write
+  rt::After last_reads;          // since the last write
+  std::uint32_t host_views = 0;  // open ones: nothing may write
 };
 
 }  // namespace kiln

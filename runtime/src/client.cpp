@@ -1,5 +1,6 @@
 #include "kiln/runtime/client.h"
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <map>
@@ -15,13 +16,17 @@
 namespace kiln {
 namespace {
 
-// The process's one server for the CPU. Immortal: buffers of static lifetime may outlive every other static.
-Result<std::shared_ptr<Server>> cpu_server() {
+constexpr unsigned kCpuDevices = 64;
+
+// The process's server for a CPU device: 0 is "cpu"; others share nothing with it but the processor. Immortal: buffers of static lifetime
+// may outlive every other static.
+Result<std::shared_ptr<Server>> cpu_server(unsigned number) {
   static std::mutex& mutex = *new std::mutex;
-  static std::shared_ptr<Server>& server = *new std::shared_ptr<Server>;
+  static auto& servers = *new std::array<std::shared_ptr<Server>, kCpuDevices>;
   const std::lock_guard lock(mutex);
+  std::shared_ptr<Server>& server = servers[number];
   if (server == nullptr) {
-    auto device = rt::make_cpu_device();
+    auto device = rt::make_cpu_device({.workers = 0, .arch = {}, .number = number});
     if (!device.has_value()) return device.error();
     server = rt::make_server(std::move(*device));
   }
@@ -62,8 +67,14 @@ bool is_number(const std::string& text) {
 }
 
 Result<Client> open_named(const std::string& device) {
-  if (device == "cpu") {
-    auto server = cpu_server();
+  const bool other_cpu = device.starts_with("cpu:") && is_number(device.substr(4));
+  const unsigned number = other_cpu ? static_cast<unsigned>(std::stoi(device.substr(4))) : 0;
+  if (number >= kCpuDevices) {
+    return unusable("NoSuchDevice", "there is no device '" + device + "'; a process can have " + std::to_string(kCpuDevices) +
+                                        " devices on its processor, cpu:0 (which is cpu) to cpu:" + std::to_string(kCpuDevices - 1));
+  }
+  if (device == "cpu" || other_cpu) {
+    auto server = cpu_server(number);
     if (!server.has_value()) return server.error();
     return Client(*server);
   }
@@ -75,7 +86,7 @@ Result<Client> open_named(const std::string& device) {
     data.message = "device '" + device + "' cannot be opened: " + data.message + "; the device cpu can always be used";
     return Error(std::move(data));
   }
-  return unusable("UnknownDevice", "there is no device '" + device + "'; the names are cpu, cuda and cuda:N");
+  return unusable("UnknownDevice", "there is no device '" + device + "'; the names are cpu, cpu:N, cuda and cuda:N");
 }
 
 }  // namespace

@@ -134,8 +134,9 @@ class Task {
     Launch,    // program over grid, params, fault
     Copy,      // `bytes` from `from` to `to`
     Zero,      // `bytes` at `to`
-    Upload,    // like Copy, from `staging`, which the task owns
-    Download,  // like Copy, to `staging`; begin_host waits until the bytes are there, finish_host gives the task back
+    Upload,    // like Copy, from `staging`, which the task owns; without one from `from`, memory of map() that outlives the task
+    Download,  // like Copy, to `staging`; begin_host waits until the bytes are there, finish_host gives the task back. Without staging to
+               // `to`, memory of map() that outlives the task, and the task goes back by itself
     Host,      // the host thread does the work itself, between begin_host and finish_host; of host_addressable() devices only
   } kind = Kind::Host;
   const DeviceProgram* program = nullptr;
@@ -146,7 +147,9 @@ class Task {
   ir::FaultRecord* fault = nullptr;  // never null for a launch: the device reports its own trouble there
   void* to = nullptr;
   const void* from = nullptr;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  // of a row
+  // Of a Copy, an Upload, a Download: rows that lie so many bytes apart on either side, each pitch at least `bytes`. A task comes with 1.
+  std::uint64_t rows = 1, to_pitch = 0, from_pitch = 0;
   Staging staging;
 
   // Zeroed room for the parameter block. Allocates only above kInline bytes, and then once.
@@ -169,6 +172,9 @@ class Device {
   // For errors that are about which device it is: "AMD EPYC (cpu)", "NVIDIA H200 (cuda:1)".
   virtual std::string label() const { return properties().name + " (" + properties().kind + ")"; }
 
+  // Its number among those of its kind, as others who share memory with it count them.
+  virtual int ordinal() const { return 0; }
+
   // Contents undefined; aligned to 64. What is done with it must come after its `after`. Errors: BufferTooBig, OutOfMemory. bytes > 0.
   virtual Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) = 0;
   // Frees once the events are over.
@@ -180,6 +186,8 @@ class Device {
   // OutOfMemory.
   virtual Result<Staging> stage(std::uint64_t bytes) = 0;
   virtual std::uint64_t max_staging() const = 0;
+  // What the rows of an optimised layout are aligned to.
+  virtual std::uint64_t row_alignment() const { return 64; }
 
   // What to compile for a launch with this block.
   virtual CompileOptions compile_options(const ir::Kernel& kernel, const Dim3& block, bool aligned16) const = 0;
@@ -192,7 +200,7 @@ class Device {
   virtual Result<ModuleEntry> entry(const std::shared_ptr<DeviceModule>& module, const std::string& name);
   virtual Result<std::uint32_t> adopt_stream(void* stream);  // gives its queue
   virtual Result<void> release_stream(std::uint32_t queue);  // waits
-  // Memory of this device, all of it. Waits for the tasks of those who had it imported before.
+  // Memory of this device, all of it.
   virtual Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes);
 
   // Memory that kernels write and the host reads once they are over, zeroed, aligned to 64. Errors: OutOfMemory.
@@ -237,7 +245,7 @@ class Device {
 // A task taken from the device, given back unless it was handed over.
 class HeldTask {
  public:
-  explicit HeldTask(Device& device) : device_(device), task_(&device.acquire()) {}
+  explicit HeldTask(Device& device) : device_(device), task_(&device.acquire()) { task_->rows = 1; }
   ~HeldTask() {
     if (task_ != nullptr) device_.abandon(*task_);
   }

@@ -51,6 +51,8 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
     const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
       After after;
       for (const Touch& touch : touched_) {
+        if (touch.writes && (touch.memory->host_views != 0 || touch.memory->read_only))
+          return of_launch(facts, *write_blocked(*touch.memory));
         if (touch.writes) order_write(*touch.memory, after);
         else order_read(*touch.memory, after);
       }

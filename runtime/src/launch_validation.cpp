@@ -3,6 +3,8 @@
 #include <array>
 #include <string>
 
+#include "src/strided.h"
+
 namespace kiln::rt {
 namespace {
 
@@ -47,6 +49,15 @@ bool strided_span(const LaunchArg& arg, unsigned rank, std::uint64_t& elements) 
     if (!multiply(arg.extents[d] - 1, arg.strides[d], reach) || __builtin_add_overflow(elements, reach, &elements)) return false;
   }
   return true;
+}
+
+// Whether two elements of a strided view may lie on one another.
+bool names_twice(const LaunchArg& arg, unsigned rank) {
+  StridedBinding view;
+  view.rank = static_cast<std::uint8_t>(rank);
+  view.extents = arg.extents;
+  view.strides = arg.strides;
+  return may_overlap(view);
 }
 
 }  // namespace
@@ -106,6 +117,13 @@ std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<cons
     if (!fits) {
       return violation("ArgumentExtents", argument(facts, i) + " has extents that reach beyond its " + std::to_string(room) + " bytes",
                        n.has_value() ? std::optional(bytes) : std::nullopt, room);
+    }
+    if (bytes != 0 && param.strided && param.access != ir::Access::In && names_twice(arg, param.rank)) {
+      std::string strides;
+      for (unsigned d = 0; d < param.rank; ++d) strides += (d == 0 ? "" : ", ") + std::to_string(arg.strides[d]);
+      return Violation{facts, ErrorCode::UnsupportedStrides}("OverlappingStrides",
+                                                             argument(facts, i) + " names an element more than once (strides " + strides +
+                                                                 "), and the kernel writes it; only an In may be seen so");
     }
     if (bytes != 0 && arg.binding.range.begin % size != 0) {
       return violation("ArgumentAlignment", argument(facts, i) + " starts at byte " + std::to_string(arg.binding.range.begin) +

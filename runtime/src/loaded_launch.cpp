@@ -1,4 +1,4 @@
-// The part of the server that serves programs and memory which are not Kiln's own.
+// The part of the server that serves programs which are not Kiln's own.
 #include <algorithm>
 #include <string>
 
@@ -43,32 +43,6 @@ Error LocalServer::refused_loaded(std::span<const Use> uses, Error error) {
   }
   refuse(all, error);
   return error;
-}
-
-Result<Memory> LocalServer::adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner) {
-  if (bytes == 0) return Memory();
-  if (auto ok = device_->check_foreign(address, bytes); !ok.has_value()) return ok.error();
-  const std::lock_guard lock(adopted_mutex_);
-  std::erase_if(adopted_, [](const Adopted& a) { return a.memory.expired(); });
-  for (const Adopted& a : adopted_) {
-    if (a.address == address && a.bytes == bytes) {
-      if (Memory memory = a.memory.lock()) return memory;
-    } else if (address < a.address + a.bytes && a.address < address + bytes) {
-      Error::Data data;
-      data.code = ErrorCode::Validation;
-      data.rule = "AliasingArguments";
-      data.message = "memory of " + std::to_string(bytes) + " bytes overlaps other memory that was adopted (" + std::to_string(a.bytes) +
-                     " bytes); adopt the whole once and take views of it";
-      return Error(std::move(data));
-    }
-  }
-  auto storage = std::make_unique<Storage>();
-  storage->data = reinterpret_cast<void*>(address);
-  storage->bytes = bytes;
-  storage->owner = std::make_shared<std::shared_ptr<const void>>(std::move(owner));  // never null, whatever the owner points to
-  auto memory = std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(storage));
-  adopted_.push_back({address, bytes, memory});
-  return memory;
 }
 
 }  // namespace kiln::rt

@@ -87,28 +87,36 @@ void LocalServer::free(Allocation& allocation) noexcept {
   After after;
   order_write(allocation, after);  // nobody else can name it any more
   log_.freed(allocation.id);
+  if (allocation.storage->owner != nullptr) leave_adopted(allocation, after);
   device_->retire(std::move(allocation.storage), after);
 }
 
 // Enqueues a copy, fill or upload under its scope.
 Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from) {
   const MemoryRange target = memory_range(to), source = from != nullptr ? memory_range(*from) : MemoryRange{};
-  const std::span<const MemoryRange> writes(&target, 1), reads(&source, from != nullptr ? 1 : 0);
+  return transfer(stream, task, kind, *to.memory, {&target, 1}, from != nullptr ? from->memory.get() : nullptr,
+                  {&source, from != nullptr ? 1u : 0u});
+}
+
+Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, Allocation& to, std::span<const MemoryRange> writes,
+                                   Allocation* from, std::span<const MemoryRange> reads, Event* place) {
   std::unique_lock lock(enqueue_);
   ExecuteScope scope = ExecuteScope::launching(store_, kind == LogKind::Copy ? "copy" : "write", reads, writes, writes);
   Event at;
   const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
+    if (auto error = write_blocked(to)) return std::move(*error);
     After after;
-    order_write(*to.memory, after);
-    if (from != nullptr) order_read(*from->memory, after);
+    order_write(to, after);
+    if (from != nullptr) order_read(*from, after);
     const Result<Event> result = task.submit(queue_of(stream), after);
     if (!result.has_value()) return result.error();
     at = *result;
     return {};
   });
   if (outcome.kind != OutcomeKind::Executed) return outcome.result;
-  if (from != nullptr) note_read(*from->memory, at);
-  note_write(*to.memory, at);
+  if (from != nullptr) note_read(*from, at);
+  note_write(to, at);
+  if (place != nullptr) *place = at;
   LogNote note;
   note.kind = kind;
   note.stamp = scope.stamp();
@@ -147,6 +155,12 @@ Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, con
   std::memcpy(address(to), from, bytes);
   device_->finish_host(turn);
   return {};
+}
+
+std::optional<Error> LocalServer::write_blocked(const Allocation& memory) const {
+  if (!memory.read_only && memory.host_views == 0) return std::nullopt;
+  if (memory.read_only) return invalid("ReadOnlyMemory", "the memory was imported to be read only, and this would write it; copy it first");
+  return invalid("HostViewOpen", "the host has a view of this memory's bytes, and this would write them; let the view go first");
 }
 
 // In pieces, as far as the device stages at a time. All are attempted: what one of them leaves behind must not pass for written.

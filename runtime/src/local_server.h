@@ -19,6 +19,10 @@
 
 namespace kiln::rt {
 
+struct HostMemory;      // host_access.h
+struct Plane;           // strided.h
+struct StridedBinding;  // kiln/runtime/strided.h
+
 // Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the logs of launches and the device. None is held
 // over a wait, a compilation or a copy.
 class LocalServer final : public Server {
@@ -62,9 +66,24 @@ class LocalServer final : public Server {
   };
   Result<Event> launch_loaded(std::uint64_t stream, const LoadedLaunch& launch);
   Error refused_loaded(std::span<const Use> uses, Error error);  // as refused_launch, for such a program
-  Result<Memory> adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner);
+  Result<Memory> adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only = false);
   Result<Device*> reachable_device();                           // the error of a forked process
   bool forked() const { return process_ != process_number(); }  // the device is another process's, its locks may be held for ever
+
+  // --- strided transfers (strided_transfer.cpp), kiln/runtime/strided.h ---------------------------------------------------
+  Result<void> read_strided(std::uint64_t stream, const StridedBinding& from, void* to);
+  Result<void> write_strided(std::uint64_t stream, const StridedBinding& to, const void* from);
+  Result<void> copy_strided(std::uint64_t stream, const StridedBinding& to, const StridedBinding& from);
+  void claim_strided(const StridedBinding& to, const Error& why) noexcept;
+  // --- host memory and views (host_access.cpp), kiln/runtime/staging.h ----------------------------------------------------
+  Result<std::shared_ptr<HostMemory>> pin(std::uint64_t bytes);
+  Result<void> upload_from(std::uint64_t stream, const Binding& to, HostMemory& from, std::uint64_t first);
+  Result<void> download_to(std::uint64_t stream, const Binding& from, HostMemory& to, std::uint64_t first);
+  bool over(const HostMemory& memory, bool reads_too);
+  Result<void> settle(HostMemory& memory, bool reads_too);  // waits; what the downloads into it came to
+  void unpin(HostMemory& memory) noexcept;
+  Result<const std::byte*> open_view(std::uint64_t stream, const Binding& from);
+  void close_view(Allocation& memory) noexcept;
 
   // For tests.
   FailureStore& failures() { return store_; }
@@ -81,7 +100,7 @@ class LocalServer final : public Server {
   auto enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation());
   // The operations, below that.
   Result<Memory> allocate_now(std::uint64_t bytes);
-  Result<Memory> adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner);
+  Result<Memory> adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only);
   Result<void> launch_now(std::uint64_t stream, const LaunchRequest& request);
   Result<void> write_now(std::uint64_t stream, const Binding& to, const void* from);
   Result<void> fill_zero_now(std::uint64_t stream, const Binding& to);
@@ -113,6 +132,14 @@ class LocalServer final : public Server {
   Result<Event> submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
                               const std::shared_ptr<const std::string>& name, HeldSlot* slot);
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);
+  // Of just these bytes of the two memories; `at`: the task's place.
+  Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, Allocation& to, std::span<const MemoryRange> writes,
+                        Allocation* from, std::span<const MemoryRange> reads, Event* at = nullptr);
+  // Why nothing may write the memory now. Under the enqueue lock.
+  std::optional<Error> write_blocked(const Allocation& memory) const;
+  Result<void> check_strided(const StridedBinding& view, std::string_view what, std::uint64_t& elements) const;
+  Result<void> read_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, std::byte* to);
+  Result<void> write_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, const std::byte* from, bool staged);
   Result<void> write_staged(std::uint64_t stream, const Binding& to, const std::byte* from);
   Result<void> upload(std::uint64_t stream, const Binding& to, const void* from, Staging staging);
   Result<void> read_piece(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to);
@@ -137,7 +164,11 @@ class LocalServer final : public Server {
   struct Adopted {
     std::uint64_t address = 0, bytes = 0;
     std::weak_ptr<Allocation> memory;
+    std::uint64_t id = 0;
+    After after{};                                                     // of memory that is gone: who adopts it anew comes after
+    std::shared_ptr<std::vector<std::shared_ptr<const void>>> owners;  // of memory that is there; the storage has them, too
   };
+  void leave_adopted(const Allocation& allocation, const After& after) noexcept;
   std::mutex adopted_mutex_;
   std::vector<Adopted> adopted_;
 

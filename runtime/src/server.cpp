@@ -1,5 +1,6 @@
 #include "src/server.h"
 
+#include <atomic>
 #include <string>
 
 #include "src/allocation.h"
@@ -16,6 +17,12 @@ Error bad_range(std::string message) {
 }
 
 }  // namespace
+
+Server::Server()
+    : number_([] {
+        static std::atomic<std::uint64_t> last{0};
+        return last.fetch_add(1, std::memory_order_relaxed) + 1;
+      }()) {}
 
 bool Server::is_usable(const Binding& binding) const {
   if (binding.range.begin > binding.range.end) return false;

@@ -16,7 +16,8 @@ class Server : public std::enable_shared_from_this<Server> {
  public:
   virtual ~Server() = default;
   virtual const DeviceProperties& properties() const = 0;
-  virtual std::string label() const = 0;  // "NVIDIA H200 (cuda:1)", for errors
+  virtual std::string label() const = 0;            // "NVIDIA H200 (cuda:1)", for errors
+  std::uint64_t number() const { return number_; }  // among the servers of this process, from 1 on; never used again
 
   virtual Result<Memory> allocate(std::uint64_t bytes) = 0;
   virtual Result<void> write(std::uint64_t stream, const Binding& to, const void* from) = 0;
@@ -39,7 +40,10 @@ class Server : public std::enable_shared_from_this<Server> {
   Result<void> usable(const Binding& binding, std::string_view what) const;
 
  protected:
-  Server() = default;
+  Server();
+
+ private:
+  const std::uint64_t number_;
 };
 
 namespace rt {

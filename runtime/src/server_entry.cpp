@@ -4,7 +4,7 @@
 #include <new>
 #include <string>
 
-#include "src/local_server.h"
+#include "src/server_enter.h"
 
 namespace kiln::rt {
 namespace {
@@ -37,17 +37,6 @@ Result<Device*> LocalServer::reachable_device() {
   return device_.get();
 }
 
-template <class Operation, class Claim>
-auto LocalServer::enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation()) try {
-  if (auto ok = same_process(); !ok.has_value()) return ok.error();
-  auto result = operation();
-  logs_.deliver();
-  return result;
-} catch (const std::bad_alloc&) {
-  claim_writes();
-  return no_host_memory();
-}
-
 void LocalServer::claim(const Binding& binding, const Error& why) noexcept {
   if (forked() || binding.memory == nullptr) return;
   ByteRange range = binding.range;
@@ -62,8 +51,8 @@ Result<Memory> LocalServer::allocate(std::uint64_t bytes) {
   return enter([&] { return allocate_now(bytes); }, [] {});
 }
 
-Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner) {
-  return enter([&] { return adopt_now(address, bytes, std::move(owner)); }, [] {});
+Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only) {
+  return enter([&] { return adopt_now(address, bytes, std::move(owner), read_only); }, [] {});
 }
 
 Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) {

@@ -26,12 +26,12 @@ TEST_CASE("a device is opened by name, once, and what cannot be opened says why 
   CHECK_FALSE(cpu.properties().name.empty());
   CHECK(cpu.properties().workers >= 1);
   CHECK(cpu.properties().arch == rt::cpu_level(rt::read_cpuid()));
-  for (const char* name : {"", "gpu", "CPU", "cpu:0", "cuda:", "cuda:x", "cuda:-1", "cuda:12345"}) {
+  for (const char* name : {"", "gpu", "CPU", "cpu:", "cpu:x", "cuda:", "cuda:x", "cuda:-1", "cuda:12345"}) {
     CAPTURE(name);
     const auto opened = Client::open(name);
     REQUIRE_FALSE(opened.has_value());
     CHECK(opened.error().rule() == "UnknownDevice");
-    CHECK(opened.error().text().find("cpu, cuda and cuda:N") != std::string::npos);
+    CHECK(opened.error().text().find("cpu, cpu:N, cuda and cuda:N") != std::string::npos);
   }
   for (const char* name : {"cuda", "cuda:1"}) {
     const auto opened = Client::open(name);

@@ -236,6 +236,25 @@ TEST_CASE("the structures that go through the driver's calls have the layout of 
   KILN_SAME(numAttrs)
 #undef KILN_SAME
   CHECK(offsetof(k::CUlaunchAttributeValue, clusterDim) == 0);
+  CHECK(sizeof(k::CUDA_MEMCPY2D) == sizeof(::CUDA_MEMCPY2D));
+#define KILN_SAME(member) CHECK_MESSAGE(offsetof(k::CUDA_MEMCPY2D, member) == offsetof(::CUDA_MEMCPY2D, member), #member);
+  KILN_SAME(srcXInBytes)
+  KILN_SAME(srcY)
+  KILN_SAME(srcMemoryType)
+  KILN_SAME(srcHost)
+  KILN_SAME(srcDevice)
+  KILN_SAME(srcArray)
+  KILN_SAME(srcPitch)
+  KILN_SAME(dstXInBytes)
+  KILN_SAME(dstY)
+  KILN_SAME(dstMemoryType)
+  KILN_SAME(dstHost)
+  KILN_SAME(dstDevice)
+  KILN_SAME(dstArray)
+  KILN_SAME(dstPitch)
+  KILN_SAME(WidthInBytes)
+  KILN_SAME(Height)
+#undef KILN_SAME
 }
 
 #endif

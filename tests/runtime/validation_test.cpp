@@ -265,6 +265,31 @@ TEST_CASE("a strided buffer is held against the last element it can reach") {
   CHECK(check({0, 5}, {~std::uint64_t{0}, 1}) == "none");
 }
 
+TEST_CASE("a strided buffer that is written names each element once") {
+  const auto server = std::make_shared<Invented>();
+  const Memory memory = server->allocate(400).value();
+  struct Row {
+    std::vector<std::uint64_t> extents, strides;
+    bool twice;
+  };
+  const Row rows[] = {
+      {{10, 5}, {10, 2}, false}, {{5, 10}, {2, 10}, false}, {{10, 5}, {0, 1}, true}, {{10, 5}, {1, 1}, true},
+      {{10, 5}, {4, 1}, true},   {{10, 5}, {5, 1}, false},  {{1, 5}, {0, 1}, false}, {{0, 5}, {0, 0}, false},
+  };
+  for (const ir::Access access : {ir::Access::In, ir::Access::Out, ir::Access::InOut}) {
+    rt::LaunchFacts f = facts();
+    f.params = {buffer_param("x", access, 2, true)};
+    for (const Row& row : rows) {
+      CAPTURE(row.strides[0]);
+      CAPTURE(row.strides[1]);
+      const std::vector<LaunchArg> args{buffer_arg(memory, 0, row.extents, row.strides)};
+      const auto error = rt::validate_arguments(f, args);
+      CHECK(rule(error) == (row.twice && access != ir::Access::In ? "OverlappingStrides" : "none"));
+      if (error) CHECK(error->code() == ErrorCode::UnsupportedStrides);
+    }
+  }
+}
+
 TEST_CASE("an output may not share bytes with another argument unless the kernel says in_place; inputs may") {
   const auto server = std::make_shared<Invented>();
   const Memory memory = server->allocate(400).value(), other = server->allocate(400).value();

@@ -123,6 +123,43 @@ std::shared_ptr<const Work> copy_work(Context& context, const Side& to, const Si
   return work;
 }
 
+// Rows that lie a pitch apart on either side. Each is looked at by itself: what lies between them is not touched.
+struct Rows {
+  std::uint64_t rows = 0, width = 0, to_pitch = 0, from_pitch = 0;
+  std::uint64_t to_bytes() const { return (rows - 1) * to_pitch + width; }
+  std::uint64_t from_bytes() const { return (rows - 1) * from_pitch + width; }
+};
+
+Side row_of(Side side, std::uint64_t offset) {
+  side.address += offset;
+  return side;
+}
+
+std::shared_ptr<const Work> copy_rows_work(Context& context, const Side& to, const Side& from, const Rows& rows,
+                                           std::shared_ptr<std::vector<std::byte>> staged) {
+  auto work = std::make_shared<Work>();
+  work->kind = Work::Kind::Copy;
+  work->context = &context;
+  work->name = "a copy of " + std::to_string(rows.rows) + " rows of " + std::to_string(rows.width) + " bytes";
+  work->uses.push_back({to.address, rows.to_bytes()});
+  if (staged == nullptr) work->uses.push_back({from.address, rows.from_bytes()});
+  work->run = [to, from, rows, staged, name = work->name]() -> std::optional<Failure> {
+    for (std::uint64_t row = 0; row < rows.rows; ++row) {
+      const Range target = resolve(row_of(to, row * rows.to_pitch), rows.width, Access::Write, name);
+      if (target.failure.has_value()) return target.failure;
+      if (staged != nullptr) {
+        std::memcpy(target.host, staged->data() + row * rows.width, rows.width);
+        continue;
+      }
+      const Range source = resolve(row_of(from, row * rows.from_pitch), rows.width, Access::Read, name);
+      if (source.failure.has_value()) return source.failure;
+      std::memmove(target.host, source.host, rows.width);
+    }
+    return std::nullopt;
+  };
+  return work;
+}
+
 template <class T>
 CUresult fill(Entry entry, CUdeviceptr to, T value, std::size_t count, CUstream handle) {
   return context_entry_point(entry, [&](Driver& driver, Lock&, Context& context) -> CUresult {
@@ -331,6 +368,47 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t byte
     KILN_SIMCUDA_TRY(device_side(driver, from, bytes, "a copy from the device", source));
     KILN_SIMCUDA_TRY(device_side(driver, to, bytes, "a copy to the device", target));
     return driver.enqueue(*stream, copy_work(*stream->context, target, source, bytes, "from device to device", nullptr));
+  });
+}
+
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream handle) {
+  return context_entry_point(Entry::cuMemcpy2DAsync, [&](Driver& driver, Lock& lock, Context& context) -> CUresult {
+    if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Stream* stream = nullptr;
+    KILN_SIMCUDA_TRY(driver.stream(handle, context, stream));
+    if (copy->WidthInBytes == 0 || copy->Height == 0) return driver.legacy_rule(*stream);
+    constexpr std::uint64_t most_pitch = 0x7fffffff;  // CU_DEVICE_ATTRIBUTE_MAX_PITCH of every GPU so far
+    if (copy->srcPitch > most_pitch || copy->dstPitch > most_pitch) return CUDA_ERROR_INVALID_VALUE;
+    if (copy->srcXInBytes + copy->WidthInBytes > copy->srcPitch || copy->dstXInBytes + copy->WidthInBytes > copy->dstPitch)
+      return CUDA_ERROR_INVALID_VALUE;
+    const auto is_kind = [](CUmemorytype type) { return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE; };  // no arrays here
+    if (!is_kind(copy->srcMemoryType) || !is_kind(copy->dstMemoryType)) return CUDA_ERROR_INVALID_VALUE;
+    const Rows rows{copy->Height, copy->WidthInBytes, copy->dstPitch, copy->srcPitch};
+    const std::uint64_t from_offset = copy->srcY * copy->srcPitch + copy->srcXInBytes,
+                        to_offset = copy->dstY * copy->dstPitch + copy->dstXInBytes;
+    const auto side = [&](CUmemorytype type, const void* host, CUdeviceptr device, std::uint64_t offset, std::uint64_t bytes, Side& out) {
+      if (type == CU_MEMORYTYPE_DEVICE) return device_side(driver, device + offset, bytes, "a copy of rows", out);
+      if (host == nullptr || driver.owner(reinterpret_cast<std::uint64_t>(host)) != nullptr) return CUDA_ERROR_INVALID_VALUE;
+      out = host_side(driver, static_cast<const std::byte*>(host) + offset, bytes);
+      return CUDA_SUCCESS;
+    };
+    Side target, source;
+    KILN_SIMCUDA_TRY(side(copy->srcMemoryType, copy->srcHost, copy->srcDevice, from_offset, rows.from_bytes(), source));
+    KILN_SIMCUDA_TRY(side(copy->dstMemoryType, copy->dstHost, copy->dstDevice, to_offset, rows.to_bytes(), target));
+    const auto pageable = [](CUmemorytype type, const Side& s) { return type == CU_MEMORYTYPE_HOST && !s.page_locked; };
+    std::shared_ptr<std::vector<std::byte>> staged;
+    if (pageable(copy->srcMemoryType, source) && stream->capture == nullptr) {  // read before the call returns
+      staged = std::make_shared<std::vector<std::byte>>(rows.rows * rows.width);
+      for (std::uint64_t row = 0; row < rows.rows; ++row)
+        std::memcpy(staged->data() + row * rows.width, reinterpret_cast<const std::byte*>(source.address) + row * rows.from_pitch,
+                    rows.width);
+    }
+    Context& where = *stream->context;
+    OperationPtr operation;
+    KILN_SIMCUDA_TRY(driver.enqueue(*stream, copy_rows_work(where, target, source, rows, std::move(staged)), &operation));
+    if (!pageable(copy->dstMemoryType, target) || operation == nullptr) return CUDA_SUCCESS;
+    driver.scheduler.wait(lock, {operation});  // a copy to pageable memory has been made when the call returns
+    return where.poison;
   });
 }
 

@@ -45,6 +45,61 @@ TEST_CASE("bytes go to the device, across it and back") {
   CHECK(read(b, 4) == std::vector<std::uint32_t>{1, 1, 2, 4});
 }
 
+TEST_CASE("a copy of rows moves the rows and leaves what lies between them") {
+  const DeviceSession session;
+  Library& lib = library();
+  const auto host = counted(12);  // three rows of four words
+  const CUdeviceptr a = allocate(400), b = allocate(400);
+  KILN_OK(lib.cuMemsetD32Async(a, 99, 100, nullptr));
+  KILN_OK(lib.cuMemsetD32Async(b, 77, 100, nullptr));
+  CUDA_MEMCPY2D up{};
+  up.srcMemoryType = CU_MEMORYTYPE_HOST;
+  up.srcHost = host.data();
+  up.srcPitch = 16;
+  up.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  up.dstDevice = a;
+  up.dstPitch = 24;
+  up.WidthInBytes = 12;
+  up.Height = 3;
+  KILN_OK(lib.cuMemcpy2DAsync(&up, nullptr));
+  CHECK(read(a, 16) == std::vector<std::uint32_t>{1, 2, 3, 99, 99, 99, 5, 6, 7, 99, 99, 99, 9, 10, 11, 99});
+  CUDA_MEMCPY2D across = up;
+  across.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  across.srcDevice = a;
+  across.srcPitch = 24;
+  across.srcXInBytes = 4;
+  across.srcY = 1;
+  across.dstDevice = b;
+  across.dstPitch = 8;
+  across.WidthInBytes = 8;
+  across.Height = 2;
+  KILN_OK(lib.cuMemcpy2DAsync(&across, nullptr));
+  CHECK(read(b, 5) == std::vector<std::uint32_t>{6, 7, 10, 11, 77});
+  std::vector<std::uint32_t> back(6, 55);
+  CUDA_MEMCPY2D down = across;
+  down.srcXInBytes = down.srcY = 0;
+  down.dstMemoryType = CU_MEMORYTYPE_HOST;
+  down.dstHost = back.data();
+  down.dstPitch = 12;
+  KILN_OK(lib.cuMemcpy2DAsync(&down, nullptr));  // pageable: made when the call returns
+  CHECK(back == std::vector<std::uint32_t>{1, 2, 55, 5, 6, 55});
+
+  const auto refused = [&](auto change) {
+    CUDA_MEMCPY2D copy = across;
+    change(copy);
+    KILN_CALL(lib.cuMemcpy2DAsync(&copy, nullptr), CUDA_ERROR_INVALID_VALUE);
+  };
+  refused([](CUDA_MEMCPY2D& c) { c.dstPitch = 7; });
+  refused([](CUDA_MEMCPY2D& c) { c.srcPitch = 11; });  // x and width together
+  refused([](CUDA_MEMCPY2D& c) { c.srcPitch = std::size_t{1} << 31; });
+  refused([](CUDA_MEMCPY2D& c) { c.srcMemoryType = static_cast<CUmemorytype>(3); });
+  refused([](CUDA_MEMCPY2D& c) { c.srcDevice = 16; });
+  refused([](CUDA_MEMCPY2D& c) { c.Height = 60; });  // over the end of the memory
+  KILN_CALL(lib.cuMemcpy2DAsync(nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+  across.Height = 0;
+  KILN_OK(lib.cuMemcpy2DAsync(&across, nullptr));
+}
+
 TEST_CASE("fills write bytes and words") {
   const DeviceSession session;
   Library& lib = library();

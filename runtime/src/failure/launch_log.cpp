@@ -102,13 +102,13 @@ void LaunchLog::freed(std::uint64_t memory) noexcept {
   store_.clear(memory);  // after the entry: no finding can come between
 }
 
-LogRead::LogRead(LaunchLog& log, const MemoryRange& range) : log_(log), range_(range) {
+LogRead::LogRead(LaunchLog& log, std::vector<MemoryRange> ranges) : log_(log), ranges_(std::move(ranges)) {
   const std::lock_guard lock(log.mutex_);
-  known_ = log.store_.ensure_written({&range_, 1});
-  if (log.entries_.size() == 0 || !known_.has_value() || range_.empty()) return;
+  known_ = log.store_.ensure_written(ranges_);
+  if (log.entries_.size() == 0 || !known_.has_value() || ranges_.empty() || ranges_.front().empty()) return;
   LogNote note;
   note.kind = LogKind::Read;
-  note.reads = {&range_, 1};
+  note.reads = ranges_;
   log.push(note, 0, false);
   ticket_ = log.entries_.end();
   log.entries_[ticket_ - 1].read = this;
@@ -123,7 +123,7 @@ Result<void> LogRead::verdict() const {
   if (!known_.has_value()) return known_;
   const std::lock_guard lock(log_.mutex_);
   if (!late_.empty()) return FailureStore::unreadable(late_);
-  if (log_.store_.lost()) return log_.store_.ensure_written({&range_, 1});
+  if (log_.store_.lost()) return log_.store_.ensure_written(ranges_);
   return {};
 }
 
@@ -183,9 +183,10 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
     }
     if (entry.kind == LogKind::Read) {
       if (entry.read == nullptr) continue;
-      const MemoryRange& range = ranges_[entry.first];
-      for (const Claim& claim : late.of(range.memory)) {
-        const bool met = claim.range.begin < range.bytes().end && range.bytes().begin < claim.range.end;
+      for (const Claim& claim : late.of(ranges_[entry.first].memory)) {
+        bool met = false;
+        for (std::uint64_t r = entry.first; r != entry.first + entry.reads && !met; ++r)
+          met = claim.range.begin < ranges_[r].bytes().end && ranges_[r].bytes().begin < claim.range.end;
         const ReadFailure failed{entry.read, claim.failure};
         if (met && std::find(reads.begin(), reads.end(), failed) == reads.end()) reads.push_back(failed);
       }
@@ -224,7 +225,7 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
     store_.claim(claim.failure, {&range, 1}, claim.stamp);
   });
   // While they are known: writes behind the read may have ended every claim of theirs.
-  for (const ReadFailure& read : reads) read.read->late_.push_back(store_.report(read.failure, read.read->range_.memory));
+  for (const ReadFailure& read : reads) read.read->late_.push_back(store_.report(read.failure, read.read->ranges_.front().memory));
   for (const FailureId failure : found) store_.prune(failure);
   last_finding_ = store_.next_stamp();
   return faults;

@@ -55,7 +55,8 @@ class LaunchLog;
 class LogRead {
  public:
   // Call it in the order of enqueueing, before anything behind it is noted.
-  LogRead(LaunchLog& log, const MemoryRange& range);
+  LogRead(LaunchLog& log, const MemoryRange& range) : LogRead(log, std::vector<MemoryRange>{range}) {}
+  LogRead(LaunchLog& log, std::vector<MemoryRange> ranges);  // of one memory
   ~LogRead();
   LogRead(const LogRead&) = delete;
   LogRead& operator=(const LogRead&) = delete;
@@ -65,7 +66,7 @@ class LogRead {
  private:
   friend class LaunchLog;
   LaunchLog& log_;
-  const MemoryRange range_;
+  const std::vector<MemoryRange> ranges_;
   Ticket ticket_ = 0;        // 0: nothing before it was in doubt
   Result<void> known_;       // when it was enqueued
   std::vector<Error> late_;  // guarded by the log's lock

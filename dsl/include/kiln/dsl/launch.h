@@ -11,6 +11,7 @@
 #include "kiln/dsl/memory.h"
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/client.h"
+#include "kiln/runtime/strided.h"
 
 namespace kiln {
 
@@ -67,42 +68,6 @@ class HostValue {
   T value_;
   bool fits_ = true;
   dsl::Unfit unfit_;
-};
-
-// A buffer seen with strides, for parameters In<T, R, Strided> and their like. A dense buffer converts.
-template <class T, unsigned R>
-class StridedView {
- public:
-  StridedView(const Buffer<T, R>& buffer) : buffer_(buffer), extents_(buffer.extents()) {
-    std::uint64_t stride = 1;
-    for (unsigned d = R; d-- > 0;) {
-      strides_[d] = stride;
-      stride *= extents_[d];
-    }
-  }
-  // The same elements with two dimensions exchanged. Throws kiln::Exception where there is no such dimension.
-  StridedView transposed(unsigned a = 0, unsigned b = 1) const {
-    if (a >= R || b >= R)
-      throw Exception(Error(ErrorCode::Validation,
-                            "transposed(" + std::to_string(a) + ", " + std::to_string(b) + ") of a view of rank " + std::to_string(R)));
-    StridedView view = *this;
-    std::swap(view.extents_[a], view.extents_[b]);
-    std::swap(view.strides_[a], view.strides_[b]);
-    return view;
-  }
-  const Client& client() const { return buffer_.client(); }
-  LaunchArg arg() const {
-    LaunchArg a = buffer_.arg();
-    for (unsigned d = 0; d < R; ++d) {
-      a.extents[d] = extents_[d];
-      a.strides[d] = strides_[d];
-    }
-    return a;
-  }
-
- private:
-  Buffer<T, R> buffer_;
-  std::array<std::uint64_t, R> extents_{}, strides_{};
 };
 
 namespace dsl {

@@ -1,5 +1,6 @@
-// Buffer<T, R>: typed device memory with R extents, dense and row-major. A value: copying shares the memory (as a view does).
-// Different buffers may be used by different threads; one Buffer object is for one thread at a time, the memory behind it for all.
+// Buffer<T, R>: typed device memory with R extents, dense and row-major (others: strided.h, layout.h). A value: copying shares the memory
+// (as a view does). Different buffers may be used by different threads; one Buffer object is for one thread at a time, the memory behind it
+// for all.
 #pragma once
 #include <array>
 #include <concepts>
@@ -46,7 +47,7 @@ class Buffer {
   requires(sizeof...(I) == R)
   static Result<Buffer> uninitialised(const Client& client, I... extents);
 
-  // Elements that lie in `memory` from byte `first` on: of memory that was adopted (kiln/runtime/cuda.h), or of another buffer's, which
+  // Elements that lie in `memory` from byte `first` on: of memory that was adopted (kiln/runtime/interop.h), or of another buffer's, which
   // both share then. Nothing is copied or set. Errors: BindingRange (they end beyond the memory), ElementAlignment (the first one's address
   // is no multiple of its size), ForeignHandle (another device's memory), BufferTooBig. O(1).
   static Result<Buffer> over(const Client& client, Memory memory, Extents extents, std::uint64_t first = 0);
@@ -56,6 +57,9 @@ class Buffer {
   const Extents& extents() const { return extents_; }
   const Client& client() const { return client_; }
   Binding binding() const { return {memory_, {offset_, offset_ + elements_ * sizeof(T)}}; }
+  // Whether this handle is the only one of its memory: no other buffer, view, graph, pending operation or export has it, so that to change
+  // it changes nobody else's data.
+  bool can_mutate() const { return memory_ == nullptr || memory_.use_count() == 1; }
 
   // Waits for the work before it and refuses claimed bytes; the error names the root cause.
   Result<std::vector<T>> read() const { return read(client_.default_stream()); }

@@ -161,7 +161,7 @@ struct LaunchRequest {
   std::span<const LaunchArg> args;
   ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel;
   const Binding* dynamic_grid = nullptr;  // three u32 on the device that take the place of config.grid, read when the launch's turn comes
-  const Error* unfit = nullptr;  // what the caller found wrong with the arguments: the launch is refused with it
+  const Error* unfit = nullptr;           // what the caller found wrong with the arguments: the launch is refused with it
 };
 
 template <class... B>

@@ -1,0 +1,119 @@
+// Several devices in one process: names, foreign handles, copies from one to another.
+#include "kiln/runtime/devices.h"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "cpu/cpu_device.h"
+#include "runtime/refusals.h"
+#include "src/local_server.h"
+#include "support/sim.h"
+
+using namespace kiln;
+using test::rule_of;
+
+namespace {
+
+std::vector<u32> numbers(std::size_t n, u32 first = 0) {
+  std::vector<u32> v(n);
+  std::iota(v.begin(), v.end(), first);
+  return v;
+}
+Client cpu(unsigned number) {
+  return Client(rt::make_server(rt::make_cpu_device({.workers = 1, .arch = {}, .number = number}).value()));
+}
+
+struct Pair {
+  const char* what;
+  Client from, to;
+};
+std::vector<Pair> pairs() {
+  const Client h200 = test::sim_client(test::kSimH200), t4 = test::sim_client(test::kSimT4), cpu0 = cpu(0), cpu1 = cpu(1);
+  return {{"cpu to cpu:1", cpu0, cpu1}, {"cpu to cuda", cpu0, h200}, {"cuda to cpu", h200, cpu1}, {"cuda to cuda:1", h200, t4}, {"within one", cpu0, cpu0}};
+}
+
+}  // namespace
+
+TEST_CASE("cpu:N are further devices on the same processor, each with threads, memory and failures of its own") {
+  const Client first = Client::open("cpu").value(), second = Client::open("cpu:1").value();
+  CHECK(first == Client::open("cpu:0").value());
+  CHECK(second == Client::open("cpu:1").value());
+  CHECK_FALSE(first == second);
+  CHECK(second.properties().kind == "cpu");
+  CHECK(second.properties().arch == first.properties().arch);
+  CHECK(second.server().label().ends_with("(cpu:1)"));
+  CHECK(rule_of(Client::open("cpu:64")) == "NoSuchDevice");
+  CHECK(rule_of(Client::open("cpu:x")) == "UnknownDevice");
+
+  auto a = Buffer<u32>::from_host(first, numbers(10)).value(), b = Buffer<u32>::from_host(second, numbers(10, 5)).value();
+  CHECK(rule_of(rt::copy(first.stream(), a.binding(), b.binding())) == "ForeignHandle");
+  CHECK(rule_of(b.read(first.stream())) == "ForeignHandle");
+  CHECK(rule_of(first.sync(b)) == "ForeignHandle");
+  CHECK(b.read().value() == numbers(10, 5));
+}
+
+TEST_CASE("a copy from one device to another is ordered behind the source's work and before the target's") {
+  for (const Pair& p : pairs()) {
+    CAPTURE(p.what);
+    const Stream from_stream = p.from.stream(), to_stream = p.to.stream();
+    auto from = Buffer<u32>::from_host(p.from, numbers(1000)).value();
+    auto to = Buffer<u32, 2>::uninitialised(p.to, 10, 100).value();
+    for (u32 round = 0; round < 3; ++round) {
+      REQUIRE(from.write(p.from.stream(), numbers(1000, round)).has_value());
+      REQUIRE(copy_across(to_stream, to, from_stream, from).has_value());
+      CHECK(to.read(p.to.stream()).value() == numbers(1000, round));
+    }
+    CHECK(to_device(p.to, from).value().read().value() == numbers(1000, 2));
+    CHECK(to_device(p.to, from.slice(5, 0)).value().size() == 0);
+    CHECK(from.read().value() == numbers(1000, 2));
+  }
+}
+
+TEST_CASE("a copy larger than what is on the host at a time goes whole") {
+  const Client a = cpu(0), b = cpu(1);
+  const auto host = numbers((36u << 20) / 4 + 3);
+  const auto from = Buffer<u32>::from_host(a, host).value();
+  CHECK(to_device(b, from).value().read().value() == host);
+}
+
+TEST_CASE("a claimed source is not copied to another device: the target carries the failure, root and all") {
+  for (const Pair& p : pairs()) {
+    CAPTURE(p.what);
+    auto from = Buffer<u32>::from_host(p.from, numbers(100)).value(), to = Buffer<u32>::from_host(p.to, numbers(100, 7)).value();
+    rt::claim(from.slice(50, 1).binding(), Error(ErrorCode::Generic, "it was not to be"));
+    const auto copied = copy_across(to, from);
+    REQUIRE_FALSE(copied.has_value());
+    CHECK(copied.error().code() == ErrorCode::Skipped);
+    const auto read = to.slice(0, 1).read();
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().root().data().message == "it was not to be");
+    CHECK_FALSE(to_device(p.to, from).has_value());
+    auto part = to.slice(0, 50);
+    REQUIRE(copy_across(part, from.slice(0, 50)).has_value());  // what is not claimed
+    CHECK(part.read().value() == numbers(50));
+    CHECK_FALSE(to.read().has_value());
+  }
+}
+
+TEST_CASE("a copy between devices that is refused leaves its target unreadable, and its source as it was") {
+  const Client a = cpu(0), b = test::sim_client(test::kSimH200);
+  auto from = Buffer<u32>::from_host(a, numbers(100)).value(), to = Buffer<u32>::from_host(b, numbers(100, 7)).value();
+  CHECK(rule_of(copy_across(to, from.slice(0, 99))) == "CopySize");
+  CHECK_FALSE(to.read().has_value());
+  REQUIRE(copy_across(to, from).has_value());
+  CHECK(rule_of(copy_across(b.stream(), to, b.stream(), from)) == "ForeignHandle");
+  CHECK_FALSE(to.read().has_value());
+  CHECK(rule_of(rt::copy_across(a.stream(), to.binding(), b.stream(), from.binding())) == "ForeignHandle");
+  CHECK(from.read().value() == numbers(100));
+}
+
+TEST_CASE("CPU devices reach one another's memory, others do not through Kiln") {
+  const Client a = cpu(0), b = cpu(1), h200 = test::sim_client(test::kSimH200), t4 = test::sim_client(test::kSimT4);
+  for (int again = 0; again < 2; ++again) {
+    CHECK(peer_access(a, b));
+    CHECK(peer_access(h200, h200));
+    CHECK_FALSE(peer_access(a, h200));
+    CHECK_FALSE(peer_access(h200, t4));
+  }
+}
