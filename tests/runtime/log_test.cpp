@@ -141,6 +141,25 @@ TEST_CASE("a fault found while later launches are still running concerns them at
   CHECK(d.store.size() == 1);
 }
 
+TEST_CASE("a read of bytes that carry a failure already names those found late, too, and the newer one of two on the same bytes") {
+  FakeDevice device;
+  const FakeBuffer x = device.allocate(16);
+  device.launch("known", {out(x.all())}, Fate::Fails);
+  device.launch("late", {inout(x.part(0, 4))}, Fate::FaultsLate, 7, {ir::Visibility::WriteOnly});
+  const rt::LogRead some(device.log, x.all()), first(device.log, x.part(0, 4)), rest(device.log, x.part(4, 16));
+  device.launch("behind", {inout(x.part(4, 8))}, Fate::FaultsLate, 7, {ir::Visibility::WriteOnly});
+  CHECK(device.confirm() == 2);
+  const auto roots = [](const rt::LogRead& read) {
+    std::string all;
+    const Error error = read.verdict().error();
+    for (const Error& cause : error.causes()) all += cause.causes().at(0).kernel() + " ";
+    return all;
+  };
+  CHECK(roots(some) == "late known ");
+  CHECK(roots(first) == "late ");
+  CHECK(roots(rest) == "known ");
+}
+
 TEST_CASE("confirm goes up to the ticket it is given") {
   FakeDevice d;
   const FakeBuffer a = d.allocate(8), b = d.allocate(8);

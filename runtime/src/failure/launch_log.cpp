@@ -105,7 +105,13 @@ void LaunchLog::freed(std::uint64_t memory) noexcept {
 LogRead::LogRead(LaunchLog& log, std::vector<MemoryRange> ranges) : log_(log), ranges_(std::move(ranges)) {
   const std::lock_guard lock(log.mutex_);
   known_ = log.store_.ensure_written(ranges_);
-  if (log.entries_.size() == 0 || !known_.has_value() || ranges_.empty() || ranges_.front().empty()) return;
+  if (ranges_.empty() || ranges_.front().empty()) return;
+  if (!known_.has_value()) {
+    for (const Claim& claim : log.store_.claims(ranges_.front().memory)) add(claim);
+    if (claims_.empty()) return;  // never allocated, or the store lost track
+    for (const Claim& claim : claims_.of(ranges_.front().memory)) describe(claim.failure);
+  }
+  if (log.entries_.size() == 0) return;
   LogNote note;
   note.kind = LogKind::Read;
   note.reads = ranges_;
@@ -119,12 +125,38 @@ LogRead::~LogRead() {
   if (ticket_ > log_.entries_.begin()) log_.entries_[ticket_ - 1].read = nullptr;
 }
 
+bool LogRead::add(const Claim& claim) {
+  bool met = false;
+  for (const MemoryRange& range : ranges_) {
+    const ByteRange bytes = range.bytes();
+    MemoryRange where = range;
+    where.range = {std::max(claim.range.begin, bytes.begin), std::min(claim.range.end, bytes.end)};
+    if (where.range.empty()) continue;
+    claims_.taint(where, claim.failure, claim.stamp);
+    met = true;
+  }
+  return met;
+}
+
+void LogRead::describe(FailureId failure) {
+  const auto same = [&](const Report& report) { return report.failure == failure; };
+  if (std::none_of(reports_.begin(), reports_.end(), same))
+    reports_.push_back({failure, log_.store_.report(failure, ranges_.front().memory)});
+}
+
 Result<void> LogRead::verdict() const {
-  if (!known_.has_value()) return known_;
   const std::lock_guard lock(log_.mutex_);
-  if (!late_.empty()) return FailureStore::unreadable(late_);
   if (log_.store_.lost()) return log_.store_.ensure_written(ranges_);
-  return {};
+  if (claims_.empty()) return known_;
+  std::vector<FailureId> met;
+  std::vector<Error> errors;
+  for (const Claim& claim : claims_.of(ranges_.front().memory)) {
+    if (std::find(met.begin(), met.end(), claim.failure) != met.end()) continue;
+    met.push_back(claim.failure);
+    for (const Report& report : reports_)
+      if (report.failure == claim.failure) errors.push_back(report.error);
+  }
+  return FailureStore::unreadable(std::move(errors));
 }
 
 std::size_t LaunchLog::confirm_with(const Inspector& inspector, Ticket up_to) {
@@ -168,12 +200,11 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
   ClaimMap late;
   std::vector<FailureId> found;
   std::vector<MemoryRange> writes;
-  struct ReadFailure {
+  struct Told {
     LogRead* read;
     FailureId failure;
-    bool operator==(const ReadFailure&) const = default;
   };
-  std::vector<ReadFailure> reads;
+  std::vector<Told> told;
   std::size_t faults = 0;
   for (std::uint64_t i = from; i != entries_.end(); ++i) {
     Entry& entry = entries_[i];
@@ -183,13 +214,8 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
     }
     if (entry.kind == LogKind::Read) {
       if (entry.read == nullptr) continue;
-      for (const Claim& claim : late.of(ranges_[entry.first].memory)) {
-        bool met = false;
-        for (std::uint64_t r = entry.first; r != entry.first + entry.reads && !met; ++r)
-          met = claim.range.begin < ranges_[r].bytes().end && ranges_[r].bytes().begin < claim.range.end;
-        const ReadFailure failed{entry.read, claim.failure};
-        if (met && std::find(reads.begin(), reads.end(), failed) == reads.end()) reads.push_back(failed);
-      }
+      for (const Claim& claim : late.of(ranges_[entry.first].memory))
+        if (entry.read->add(claim)) told.push_back({entry.read, claim.failure});
       continue;
     }
     if (entry.claimed) continue;
@@ -225,7 +251,7 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
     store_.claim(claim.failure, {&range, 1}, claim.stamp);
   });
   // While they are known: writes behind the read may have ended every claim of theirs.
-  for (const ReadFailure& read : reads) read.read->late_.push_back(store_.report(read.failure, read.read->ranges_.front().memory));
+  for (const Told& t : told) t.read->describe(t.failure);
   for (const FailureId failure : found) store_.prune(failure);
   last_finding_ = store_.next_stamp();
   return faults;

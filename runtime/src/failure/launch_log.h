@@ -51,7 +51,8 @@ struct Verdict {
 class LaunchLog;
 
 // A read's place in the log: a fault of an operation before it that shows later concerns it, one of an operation behind it does not,
-// whatever is claimed, written or freed meanwhile. For one thread.
+// whatever is claimed, written or freed meanwhile. It keeps the claims on its bytes as they are at that place: those that were known when
+// it was enqueued, and what is found since, newer ones over older ones. For one thread.
 class LogRead {
  public:
   // Call it in the order of enqueueing, before anything behind it is noted.
@@ -67,9 +68,17 @@ class LogRead {
   friend class LaunchLog;
   LaunchLog& log_;
   const std::vector<MemoryRange> ranges_;
-  Ticket ticket_ = 0;        // 0: nothing before it was in doubt
-  Result<void> known_;       // when it was enqueued
-  std::vector<Error> late_;  // guarded by the log's lock
+  Ticket ticket_ = 0;   // 0: nothing before it was in doubt
+  Result<void> known_;  // when it was enqueued
+  // Guarded by the log's lock.
+  ClaimMap claims_;
+  struct Report {
+    FailureId failure;
+    Error error;  // taken while the failure is known
+  };
+  std::vector<Report> reports_;
+  bool add(const Claim& claim);  // false: on none of its bytes
+  void describe(FailureId failure);
 };
 
 // One per device, thread-safe. Memory grows to the largest number of operations ever outstanding and is then reused: noting and confirming
