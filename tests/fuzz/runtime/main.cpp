@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
     else operations = 0;
   }
   if (operations == 0 || each == 0 || options.threads == 0 || options.streams == 0) {
-    std::fprintf(stderr, "usage: kiln_runtime_fuzz OPERATIONS [--seed N] [--device cpu|h200|t4|cuda] [--each N] [--threads N] [--streams N]\n");
+    std::fprintf(stderr,
+                 "usage: kiln_runtime_fuzz OPERATIONS [--seed N] [--device cpu|h200|t4|cuda] [--each N] [--threads N] [--streams N]\n");
     return 2;
   }
   const Client client = device == "h200" ? test::sim_client(test::kSimH200)

@@ -23,7 +23,8 @@ LaunchConfig grid(std::uint64_t n) { return for_num_elems(static_cast<u32>(n)); 
 
 std::string root_name(const Error& error) {
   const Error& root = error.root();
-  if (root.data().bounds) return (root.code() == ErrorCode::CheckFailed ? "check " : "outside ") + std::to_string(root.data().bounds->index);
+  if (root.data().bounds)
+    return (root.code() == ErrorCode::CheckFailed ? "check " : "outside ") + std::to_string(root.data().bounds->index);
   if (root.rule() == "BufferSize") return "size " + std::to_string(root.data().requested.value_or(0));
   if (root.kernel().ends_with("never")) return "never";
   if (!root.rule().empty() && root.data().requested) return "refused " + std::to_string(*root.data().requested);
@@ -220,8 +221,8 @@ void World::launch_bad() {
   auto x = other_part(y, y.count);
   const u32 number = new_number();
   const Stream& s = stream();
-  const std::string where = std::to_string(y.of->name) + "[" + std::to_string(y.first) + ", +" + std::to_string(y.count) + "], number " +
-                            std::to_string(number);
+  const std::string where =
+      std::to_string(y.of->name) + "[" + std::to_string(y.first) + ", +" + std::to_string(y.count) + "], number " + std::to_string(number);
   switch (below(5)) {
     case 0:
       if (!x || !written(*x)) return;
@@ -251,7 +252,8 @@ void World::launch_bad() {
       note("refused " + where);
       if (set_all(s, {{1}, {number}}, y.view, 1).has_value()) wrong("a launch with a block of " + std::to_string(number) + " went out");
       claim(y, {"refused " + std::to_string(number)});
-      if (stores_outside(s, {{1}, {number}}, y.view, 1).has_value()) wrong("a launch with a block of " + std::to_string(number) + " went out");
+      if (stores_outside(s, {{1}, {number}}, y.view, 1).has_value())
+        wrong("a launch with a block of " + std::to_string(number) + " went out");
   }
 }
 

@@ -61,10 +61,10 @@ class World {
  public:
   struct Options {
     std::uint64_t seed = 1;
-    unsigned memories = 6;        // alive at a time
-    unsigned elements = 300;      // of one, at most
-    bool driver_faults = false;   // somebody injects faults: an operation may fail with the driver's error, and its result says so
-    std::string name = "world";   // in the trace
+    unsigned memories = 6;       // alive at a time
+    unsigned elements = 300;     // of one, at most
+    bool driver_faults = false;  // somebody injects faults: an operation may fail with the driver's error, and its result says so
+    std::string name = "world";  // in the trace
   };
   // The streams are the world's own or are shared; one more, for captures, is its own.
   World(const Client& client, std::vector<Stream> streams, const Options& options);
@@ -81,14 +81,14 @@ class World {
   bool chance(unsigned percent) { return below(100) < percent; }
   const Stream& stream() { return streams_[below(streams_.size())]; }
   Tracked* memory();
-  Part part();                                                        // of any memory
+  Part part();                                                            // of any memory
   std::optional<Part> other_part(const Part& than, std::uint64_t count);  // of another memory, that many elements
-  static bool written(const Part& p);                                 // every element is known or carries a failure
+  static bool written(const Part& p);                                     // every element is known or carries a failure
   // --- the model
-  static Roots roots_of(const Part& p);   // that a read says
-  static Roots met_in(const Part& p);     // that a launch may be skipped for
-  static void claim(const Part& p, const Roots& roots);        // by what is known at once, or ends older claims
-  static void claim_late(const Part& p, const Roots& roots);   // else
+  static Roots roots_of(const Part& p);                       // that a read says
+  static Roots met_in(const Part& p);                         // that a launch may be skipped for
+  static void claim(const Part& p, const Roots& roots);       // by what is known at once, or ends older claims
+  static void claim_late(const Part& p, const Roots& roots);  // else
   static void set(const Part& p, std::uint64_t i, u32 value) { p.cell(i) = {true, value, {}, {}}; }
   // --- operations
   void allocate();
