@@ -21,7 +21,7 @@ const std::string bin = std::string(KILN_BINARY_DIR) + "/bin/sample_";
 TEST_CASE("every sample program finds its results right, on every device") {
   for (const auto& device : program_devices()) {
     for (const std::string name : {"saxpy", "stencil", "matmul", "reduce", "histogram", "scan", "softmax", "layer_norm", "transpose",
-                                   "gather", "nbody", "black_scholes"}) {
+                                   "gather", "unit_rows", "nbody", "black_scholes"}) {
       const ProcessResult r = run_process({bin + name}, device.environment);
       INFO(name << " on " << device.name << ": " << r.out << r.err);
       CHECK(r.status == 0);
