@@ -186,8 +186,8 @@ void match_arguments(const ir::Kernel& kernel, const std::vector<Argument>& argu
   for (const ir::Param& p : kernel.params) params.push_back({p.name, signature_type(kernel, p)});
   const std::string whole = signature(kernel.name, params);
   if (arguments.size() != kernel.params.size())
-    usage(std::to_string(arguments.size()) + " arguments were given, the kernel takes " + std::to_string(kernel.params.size()) + ": " +
-          whole);
+    usage(std::to_string(arguments.size()) + (arguments.size() == 1 ? " argument was" : " arguments were") + " given, the kernel takes " +
+          std::to_string(kernel.params.size()) + ": " + whole);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& a = arguments[i];
     const ir::Param& p = kernel.params[i];

@@ -5,32 +5,52 @@
 namespace kiln {
 namespace {
 
+// The first operation of the body that is neither a head nor what heads are made of; null: there is none.
+const ir::Op* first_ordinary(const ir::Kernel& k) {
+  for (ir::OpId id : k.regions[0].ops) {
+    const ir::Op& op = k.ops[id];
+    switch (op.code) {
+      case ir::Opcode::ThreadId:
+      case ir::Opcode::BlockId:
+      case ir::Opcode::GlobalId:
+      case ir::Opcode::LaneId:
+      case ir::Opcode::WarpId: return &op;
+      case ir::Opcode::Require: break;
+      default:
+        if (!ir::is_pure(op.code)) return &op;
+    }
+  }
+  return nullptr;
+}
+
+// As an author knows it.
+std::string title(const ir::Kernel& k, const ir::Op& op) {
+  const std::string mnemonic(ir::info(op.code).mnemonic);
+  switch (op.code) {
+    case ir::Opcode::Set: return "a Var";
+    case ir::Opcode::Load:
+    case ir::Opcode::Store: return "the " + mnemonic + " of '" + k.mems[op.index].name + "'";
+    case ir::Opcode::LogText: return "the log";
+    default: return "the " + mnemonic;
+  }
+}
+
 // A head must stand in the body's own region, before anything but heads.
 dsl::Recorder& head(const char* what, const dsl::Where& w) {
   dsl::Recorder& r = dsl::Recorder::current(w);
-  if (!r.at_head()) r.fail(std::string(what) + " belongs to the head of the body, before the first ordinary operation", w);
+  if (!r.at_head()) {
+    const ir::Op* const first = first_ordinary(r.kernel());
+    r.fail(std::string(what) + " belongs to the head of the body, before the first ordinary operation" +
+               (first ? ", which is " + title(r.kernel(), *first) + " at " + ir::to_string(r.kernel(), first->loc) : ""),
+           w);
+  }
   r.at(w);
   return r;
 }
 
 }  // namespace
 
-bool dsl::Recorder::at_head() const {
-  if (scopes_.size() != 1 || scopes_[0].insertion != 0) return false;
-  for (ir::OpId id : kernel_.regions[0].ops) {
-    switch (kernel_.ops[id].code) {
-      case ir::Opcode::ThreadId:
-      case ir::Opcode::BlockId:
-      case ir::Opcode::GlobalId:
-      case ir::Opcode::LaneId:
-      case ir::Opcode::WarpId: return false;
-      case ir::Opcode::Require: break;
-      default:
-        if (!ir::is_pure(kernel_.ops[id].code)) return false;
-    }
-  }
-  return true;
-}
+bool dsl::Recorder::at_head() const { return scopes_.size() == 1 && scopes_[0].insertion == 0 && first_ordinary(kernel_) == nullptr; }
 
 void block_size(Extent32 x, Extent32 y, Extent32 z, dsl::Where w) {
   dsl::Recorder& r = head("block_size", w);

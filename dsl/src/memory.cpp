@@ -1,11 +1,21 @@
 #include "kiln/dsl/memory.h"
 
 #include <limits>
+#include <span>
 
 namespace kiln::dsl {
 namespace {
 
 std::vector<ir::ValueId> coordinates(const Element& e) { return {e.at.begin(), e.at.begin() + e.rank}; }
+
+// What stands for a variable's name, which nobody tells us: its type and sizes, as C++ has them. Errors say the line beside it.
+std::string array_title(ir::Type element, std::span<const std::uint64_t> extents, bool local) {
+  std::string sizes;
+  for (const std::uint64_t e : extents) sizes += (sizes.empty() ? "" : ", ") + std::to_string(e);
+  const std::string type(ir::name(element));
+  if (local) return "Local<" + type + ", " + sizes + ">";
+  return "Shared<" + type + (extents.size() == 1 ? "" : ", " + std::to_string(extents.size())) + ">(" + sizes + ")";
+}
 
 }  // namespace
 
@@ -26,8 +36,8 @@ std::uint32_t new_array(ir::Type element, std::array<std::uint64_t, ir::kMaxRank
   Recorder& r = Recorder::current(where);
   ir::Builder& builder = r.at(where);
   std::vector<std::uint64_t> list(extents.begin(), extents.begin() + rank);
-  const std::string number = std::to_string(r.kernel().mems.size());
-  return local ? builder.local("local" + number, element, std::move(list)) : builder.shared("shared" + number, element, std::move(list));
+  const std::string title = array_title(element, list, local);
+  return local ? builder.local(title, element, std::move(list)) : builder.shared(title, element, std::move(list));
 }
 
 std::uint32_t new_dynamic_shared(ir::Type element, const Where& where) {
@@ -35,7 +45,7 @@ std::uint32_t new_dynamic_shared(ir::Type element, const Where& where) {
   for (const ir::Mem& mem : r.kernel().mems) {
     if (mem.dynamic) r.fail("a kernel has one DynamicShared; the other is at " + ir::to_string(r.kernel(), mem.loc), where);
   }
-  return r.at(where).dynamic_shared("dynamic", element);
+  return r.at(where).dynamic_shared("DynamicShared<" + std::string(ir::name(element)) + ">", element);
 }
 
 Handle extent(std::uint32_t mem, unsigned rank, unsigned dimension, ir::Type type, const Where& where) {

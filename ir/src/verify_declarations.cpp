@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "kiln/ir/param_layout.h"
@@ -75,26 +76,31 @@ class Declarations {
       } else if (!global) {
         std::uint64_t& total = m.space == Space::Shared ? shared_bytes : local_bytes;
         const std::uint64_t limit = m.space == Space::Shared ? kMaxSharedBytes : kMaxLocalBytes;
-        const std::uint64_t bytes = size(m, limit, what);
-        total = (total + 15) / 16 * 16 + bytes;
-        if (bytes <= limit && total > limit && total - bytes <= limit)
+        const std::optional<std::uint64_t> bytes = size(m, what);
+        const std::string possible = "; at most " + std::to_string(limit) + " are possible";
+        if (!bytes || *bytes > limit) {
+          out_.at(m.loc, what + " takes " + (bytes ? std::to_string(*bytes) : "more than 2^64") + " bytes" + possible);
+          total = limit + 1;  // told once
+          continue;
+        }
+        const std::uint64_t before = total;
+        total = (total + 15) / 16 * 16 + *bytes;
+        if (total > limit && before <= limit)
           out_.at(m.loc,
-                  what + " brings the total to " + std::to_string(total) + " bytes; at most " + std::to_string(limit) + " are possible");
-        if (bytes > limit) out_.at(m.loc, what + " is larger than the " + std::to_string(limit) + " bytes that are possible");
+                  what + ", of " + std::to_string(*bytes) + " bytes, brings the total to " + std::to_string(total) + " bytes" + possible);
       }
     }
   }
 
-  // Bytes of a static memory, or more than `limit`.
-  std::uint64_t size(const Mem& m, std::uint64_t limit, const std::string& what) {
+  // Bytes of a static memory; nothing: more than 64 bits count.
+  std::optional<std::uint64_t> size(const Mem& m, const std::string& what) {
     std::uint64_t bytes = std::max(1u, byte_size(m.element));
     for (unsigned d = 0; d < m.rank; ++d) {
       if (m.extents[d] == 0) {
         out_.at(m.loc, what + " has extent 0 in dimension " + std::to_string(d));
         return 0;
       }
-      if (m.extents[d] > limit / bytes) return limit + 1;
-      bytes *= m.extents[d];
+      if (__builtin_mul_overflow(bytes, m.extents[d], &bytes)) return std::nullopt;
     }
     return bytes;
   }

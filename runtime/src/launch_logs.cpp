@@ -63,6 +63,7 @@ LaunchLogMemory* LaunchLogs::take(const Program& program) {
     free_ = log->next;
     ++in_use_;
     wanted = std::max(bytes_, std::uint64_t{sizeof(ir::LogHeader)}) / 64 * 64;
+    log->as_called = called_;
   }
   log->program = &program;
   try {
@@ -197,7 +198,8 @@ void LaunchLogs::tell(const LaunchLogMemory& log, const LogSink& sink) const {
       missing(header.count - kept, "dropped: the device had no memory for a log of " + std::to_string(log.wanted) + " bytes");
     else if (header.count > kept)
       missing(header.count - kept, "dropped: the log of a launch has " + std::to_string(log.bytes) +
-                                       " bytes; raise KILN_LOG_BYTES, or call the client's log_bytes()");
+                                       (log.as_called ? " bytes, as the client's log_bytes() was told; give it more"
+                                                      : " bytes; raise KILN_LOG_BYTES, or call the client's log_bytes()"));
     if (broken != 0) missing(broken, "lost: the launch was broken off while writing");
   } catch (const std::bad_alloc&) {  // there is no memory to tell
   }
@@ -212,6 +214,7 @@ void LaunchLogs::set_sink(LogSink sink) {
 void LaunchLogs::set_bytes(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   bytes_ = bytes;
+  called_ = true;
 }
 
 }  // namespace kiln::rt

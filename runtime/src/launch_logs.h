@@ -19,6 +19,7 @@ namespace kiln::rt {
 struct LaunchLogMemory {
   Device::Mapped memory;
   std::uint64_t bytes = 0, wanted = 0;  // fewer than wanted where the device had no more
+  bool as_called = false;               // wanted by set_bytes
   std::uint32_t stride = 0;             // of the records in it now
   const Program* program = nullptr;     // whose launch it is
   std::string lost;                     // why there is no memory
@@ -65,6 +66,7 @@ class LaunchLogs {
   LaunchLogMemory *free_ = nullptr, *first_ = nullptr, *last_ = nullptr;
   std::size_t in_use_ = 0;
   std::uint64_t bytes_;
+  bool called_ = false;  // set_bytes was
   std::atomic<std::uint64_t> over_count_{0}, told_count_{0};
   bool telling_ = false;
   std::uint64_t asked_ = 0;  // by the sink: how many are to be told before its thread goes on

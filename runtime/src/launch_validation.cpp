@@ -93,7 +93,8 @@ std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<cons
   const Violation violation{facts};
   if (args.size() != facts.params.size()) {
     return violation("ArgumentCount",
-                     "the kernel takes " + std::to_string(facts.params.size()) + " arguments and was given " + std::to_string(args.size()),
+                     "the kernel takes " + std::to_string(facts.params.size()) + (facts.params.size() == 1 ? " argument" : " arguments") +
+                         " and was given " + std::to_string(args.size()),
                      args.size(), facts.params.size(), Error::Numbers::NotEqual);
   }
   for (std::size_t i = 0; i < args.size(); ++i) {

@@ -423,6 +423,9 @@ kernel "says" {
   const auto small = run("[3,255]", {"--json"}, {"KILN_LOG_BYTES=128"});  // one record
   CHECK(json_of(small)["log"].size() == 2);
   CHECK(json_of(small)["log"][1]["missing"] == 1);
+  CHECK(json_of(small)["log"][1]["text"] ==
+        "1 line of log by kernel 'says' was dropped: the log of a launch has 128 bytes; raise KILN_LOG_BYTES, or call the "
+        "client's log_bytes()");
   CHECK(run("[3,255]", {}, {"KILN_LOG_BYTES=much"}).err.find("KILN_LOG_BYTES is 'much', which is no number of bytes") != std::string::npos);
   const auto trapped = run("[3,9]", {"--json"});
   CHECK(trapped.status == 1);

@@ -50,7 +50,7 @@ TEST_CASE("a wrong command line ends with 2 and one line that names the word") {
       {{"show", kSaxpy, "saxpy", "--mode", "x"}, {"'x'; there are"}},
       {{"emit", kSaxpy, "--arch", "sm_80", "--emit", "k", "-o", out}, {"'k'; there are"}},
       {{"show", kSaxpy, "saxpy", "--mode", "unchecked1"}, {"did you mean 'unchecked' or 'checked'?"}},
-      {{"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]"}, {"1 arguments", "takes 3", "In<f32> x"}},
+      {{"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]"}, {"1 argument was given", "takes 3", "In<f32> x"}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.words[0]);

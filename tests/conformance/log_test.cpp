@@ -245,8 +245,8 @@ TEST_CASE("a full log keeps what came first of each thread, counts the rest and 
     REQUIRE(missing.size() == 1);
     CHECK(missing[0].missing == 300);
     CHECK(said ==
-          "300 lines of log by kernel 'chatty' were dropped: the log of a launch has 4864 bytes; raise KILN_LOG_BYTES, or call the "
-          "client's log_bytes()");
+          "300 lines of log by kernel 'chatty' were dropped: the log of a launch has 4864 bytes, as the client's log_bytes() was told; "
+          "give it more");
     // The next one fits, and is not disturbed by what was there.
     missing.clear(), of_thread.clear();
     launch_chatty(client, *k, 25, 4);

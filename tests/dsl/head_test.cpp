@@ -46,13 +46,35 @@ TEST_CASE("the text of a condition has a bound, whatever its values are made of:
   CHECK(deep.texts[0].ends_with(" + 1) > 1"));
 }
 
-TEST_CASE("a head after the first ordinary operation is refused") {
-  const char* sentence = " belongs to the head of the body, before the first ordinary operation";
-  CHECK(refused([](Out<f32> a) { a[0] = 1; block_size(32); }, __LINE__) == std::string("block_size") + sentence);
-  CHECK(refused([](Out<f32> a) { auto i = global_id().x; require(a.size() > 1); a[i] = 1; }, __LINE__) == std::string("require") + sentence);
-  CHECK(refused([](Out<f32> a) { Var<f32> v = 1; options({}); a[0] = v; }, __LINE__) == std::string("options") + sentence);
-  CHECK(refused([](Out<f32> a) { If (a.size() > 1) { max_threads(32); } }, __LINE__) == std::string("max_threads") + sentence);
-  CHECK(refused([](Out<f32> a, In<f32> b) { barrier(); in_place(a, b); }, __LINE__) == std::string("in_place") + sentence);
+TEST_CASE("a head after the first ordinary operation is refused, and that operation is named with its line") {
+  unsigned line = 0;
+  const auto sentence = [&](const char* head, const char* first) {
+    return std::string(head) + " belongs to the head of the body, before the first ordinary operation, which is " + first + " at " + __FILE__ + ":" + std::to_string(line);
+  };
+  line = __LINE__ + 1;
+  CHECK(refused([](Out<f32> a) { a[0] = 1; block_size(32); }, __LINE__) == sentence("block_size", "the store of 'a'"));
+  line = __LINE__ + 1;
+  CHECK(refused([](Out<f32> a) { auto i = global_id().x; require(a.size() > 1); a[i] = 1; }, __LINE__) == sentence("require", "the global_id"));
+  line = __LINE__ + 1;
+  CHECK(refused([](Out<f32> a) { Var<f32> v = 1; options({}); a[0] = v; }, __LINE__) == sentence("options", "a Var"));
+  line = __LINE__ + 1;
+  CHECK(refused([](Out<f32> a) { If (a.size() > 1) { max_threads(32); } }, __LINE__) == sentence("max_threads", "the if"));
+  line = __LINE__ + 1;
+  CHECK(refused([](Out<f32> a, In<f32> b) { barrier(); in_place(a, b); }, __LINE__) == sentence("in_place", "the barrier"));
+  line = __LINE__ + 1;
+  CHECK(refused([](Out<f32>) { log("here"); max_threads(32); }, __LINE__) == sentence("max_threads", "the log"));
+  line = __LINE__ + 1;
+  CHECK(refused([](Out<f32>, In<f32> b) { require(b[0] > 1); }, __LINE__) == sentence("require", "the load of 'b'"));
+  // The first of several, on another line; heads and what they are made of do not count.
+  line = __LINE__ + 4;
+  const auto later = [](Out<f32> a, In<f32> b) {
+    require(a.size() > 1);
+    Val<u32> n = b.size() * 2;
+    a[0] = 1;
+    a[1] = 2;
+    require(n > 1);
+  };
+  CHECK(refused(later, line + 2) == sentence("require", "the store of 'a'"));
 }
 
 TEST_CASE("heads that contradict each other are refused") {

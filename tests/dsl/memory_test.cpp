@@ -47,7 +47,7 @@ TEST_CASE("every atomic records on buffers and shared memory, and gives the old 
     l.atomic_cas(0, -1, 1);
   });
   for (const char* op : {"atomic_add a", "atomic_sub a", "atomic_min a", "atomic_max a", "atomic_and a", "atomic_or a", "atomic_xor a", "atomic_exchange a",
-                         "atomic_cas a", "atomic_add b", "atomic_min b", "atomic_add shared2", "atomic_cas shared2"}) {
+                         "atomic_cas a", "atomic_add b", "atomic_min b", "atomic_add m2", "atomic_cas m2"}) {
     HAS(s, op);
   }
 }
@@ -75,6 +75,19 @@ TEST_CASE("shared, dynamic shared and local arrays declare themselves with their
   CHECK(k.mems[2].dynamic);
   CHECK(k.mems[3].space == ir::Space::Local);
   CHECK(k.mems[3].extents[0] == 5);
+  // In errors they are called what was written, since nobody knows the variable.
+  CHECK(k.mems[1].name == "Shared<f32, 2>(8, 9)");
+  CHECK(k.mems[2].name == "DynamicShared<u32>");
+  CHECK(k.mems[3].name == "Local<f64, 5>");
+}
+
+TEST_CASE("memory of a block beyond every device is told with its declaration, its size and its line") {
+  const unsigned line = __LINE__ + 1;
+  const std::string s = verified([](Out<f32> a) { Shared<f32> tile(60000); tile[0] = 1; a[0] = tile[0]; });
+  HAS(s, "memory_test.cpp:" + std::to_string(line) + ": ");
+  HAS(s, "shared memory 'Shared<f32>(60000)' takes 240000 bytes; at most 232448 are possible");
+  HAS(verified([](Out<f32> a) { Shared<f64> first(20000); Shared<f64> tile(20000); first[0] = 1; tile[0] = 1; a[0] = cast<f32>(tile[0] + first[0]); }),
+      "'Shared<f64>(20000)', of 160000 bytes, brings the total to 320000 bytes; at most 232448 are possible");
 }
 
 TEST_CASE("an extent of shared memory that is not above 0, and a second dynamic one, are refused") {

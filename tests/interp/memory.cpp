@@ -61,7 +61,8 @@ void Memory::fail(const std::string& message) {
 
 void Memory::bind_buffers(const Launch& launch) {
   if (launch.args.size() != k_.params.size())
-    return fail("launched with " + std::to_string(launch.args.size()) + " arguments; it has " + std::to_string(k_.params.size()) +
+    return fail("launched with " + std::to_string(launch.args.size()) +
+                (launch.args.size() == 1 ? " argument; it has " : " arguments; it has ") + std::to_string(k_.params.size()) +
                 " parameters");
   std::vector<bool> written(k_.mems.size(), false);
   for (const ir::Op& op : k_.ops) {

@@ -264,7 +264,7 @@ TEST_CASE("launches that do not fit are reported and nothing runs") {
   Case c("block_size 8, 1, 1\nbuffer out : u32[*] inout\nscalar a : u32", "%z = const 0 : u32\n%a = param a\nstore out[%z], %a");
   c.buffer(u32s(4));
   c.threads(8);
-  says(c, "launched with 1 arguments; it has 2 parameters");
+  says(c, "launched with 1 argument; it has 2 parameters");
   c.scalar(5).threads(9);
   says(c, "launched with another block size than it declares");
   c.threads(0);

@@ -116,7 +116,7 @@ TEST_CASE("the text of an error says all its facts, one a line, causes under it"
   bounds.bounds = BoundsFault{"y", "store", "saxpy.cpp:14", 1, true, static_cast<std::uint64_t>(-3), 1000, {1, 2, 3}, {4, 5, 6}};
   Error::Data unwritten;
   unwritten.code = ErrorCode::Unwritten;
-  unwritten.message = "The bytes were never written (failure #2, still claiming 1 buffer(s))";
+  unwritten.message = "The bytes were never written (failure #2, still claiming 1 buffer)";
   unwritten.chain = {"skipped `b`: it needed memory 7, which carried the failure"};
   unwritten.causes = {Error(bounds)};
   Error::Data several;
@@ -125,7 +125,7 @@ TEST_CASE("the text of an error says all its facts, one a line, causes under it"
   several.causes = {Error(unwritten)};
   CHECK(Error(several).text() ==
         "The memory cannot be read\n"
-        "  cause: The bytes were never written (failure #2, still claiming 1 buffer(s))\n"
+        "  cause: The bytes were never written (failure #2, still claiming 1 buffer)\n"
         "    skipped `b`: it needed memory 7, which carried the failure\n"
         "    cause: An access was out of range\n"
         "      kernel: ns::saxpy\n"

@@ -104,7 +104,7 @@ TEST_CASE("ensure_written wraps even one failure in Several and names each failu
   REQUIRE(one.error().causes().size() == 1);
   const Error& unwritten = one.error().causes()[0];
   CHECK(unwritten.code() == ErrorCode::Unwritten);
-  CHECK(unwritten.data().message == "The bytes were never written (failure #1, still claiming 2 buffer(s))");
+  CHECK(unwritten.data().message == "The bytes were never written (failure #1, still claiming 2 buffers)");
   CHECK(unwritten.data().failure == f1);
   CHECK(unwritten.data().claimed_buffers == 2);
   CHECK(unwritten.data().chain.empty());
@@ -149,7 +149,7 @@ TEST_CASE("a report walks the skips from the memory read back to the root, neare
   const Error report = store.report(failure, 3);
   CHECK(report.data().claimed_buffers == 4);
   CHECK(report.text() ==
-        "The bytes were never written (failure #1, still claiming 4 buffer(s))\n"
+        "The bytes were never written (failure #1, still claiming 4 buffers)\n"
         "  skipped `second@tile=a::b`: it needed memory 2, which carried the failure\n"
         "  skipped `first`: it needed memory 1, which carried the failure\n"
         "  cause: root cause");
@@ -189,7 +189,7 @@ TEST_CASE("only the newest 16 skips are kept, and the report says how many are n
   const auto cut = store.report(failure, 20).data().chain;
   REQUIRE(cut.size() == 17);
   CHECK(cut[0] == "skipped `k`: it needed memory 19, which carried the failure");
-  CHECK(cut[16] == "(3 older skip record(s) were dropped; the walk may stop before the root)");
+  CHECK(cut[16] == "(3 older skip records were dropped; the walk may stop before the root)");
   CHECK(store.report(failure, 1).data().chain.empty());
 }
 

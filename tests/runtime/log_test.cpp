@@ -51,7 +51,7 @@ TEST_CASE("a bounds fault of A found late claims the output of B that was queued
   const std::string text = text_of(d.read(b.all()));
   CHECK(text ==
         "The memory cannot be read\n"
-        "  cause: The bytes were never written (failure #1, still claiming 2 buffer(s))\n"
+        "  cause: The bytes were never written (failure #1, still claiming 2 buffers)\n"
         "    voided `B`: it had been enqueued, and read memory 1, which carried the failure\n"
         "    cause: `A` failed\n"
         "      kernel: A");

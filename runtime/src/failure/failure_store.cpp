@@ -155,11 +155,13 @@ Error FailureStore::describe(FailureId failure, std::uint64_t memory) const {
     target = skip.needed;
     upper = at - 1;
   }
-  if (!chain.empty() && node.skipped_total > node.skipped.size())
-    chain.push_back(join("(", std::to_string(node.skipped_total - node.skipped.size()),
-                         " older skip record(s) were dropped; the walk may stop before the root)"));
+  if (!chain.empty() && node.skipped_total > node.skipped.size()) {
+    const std::size_t dropped = node.skipped_total - node.skipped.size();
+    chain.push_back(join("(", std::to_string(dropped), " older skip record", dropped == 1 ? " was" : "s were",
+                         " dropped; the walk may stop before the root)"));
+  }
   return unwritten(join("The bytes were never written (failure #", std::to_string(failure), ", still claiming ",
-                        std::to_string(node.tagged), " buffer(s))"),
+                        std::to_string(node.tagged), node.tagged == 1 ? " buffer)" : " buffers)"),
                    failure, node.tagged, std::move(chain), node.error);
 }
 

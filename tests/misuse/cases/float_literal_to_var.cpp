@@ -1,4 +1,4 @@
-// expect: kiln: a literal with a fraction cannot become an integer of the kernel; write an integer literal, or cast<f32>(x) on the other operand.
+// expect: kiln: a floating-point number of the host, 2.0 too, cannot become an integer of the kernel; write an integer, or cast<f32>(x) on the other operand.
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// expect: kiln: this launch has 1 argument(s), and the kernel takes 2 (a config does not count).
+// expect: kiln: this launch has 1 argument, and the kernel takes 2 (a config does not count).
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -187,15 +187,18 @@ constexpr void explain_argument() {
 // The sentence for a wrong number of arguments. A message of static_assert is a literal, so there is one for each pair.
 template <std::size_t Has, std::size_t Takes>
 constexpr void explain_count() {
-#define KILN_SAY(HAS, TAKES)                                  \
+#define KILN_SAY(HAS, WORD, TAKES)                            \
   static_assert(Has != HAS || Takes != TAKES || Has == Takes, \
-                "kiln: this launch has " #HAS " argument(s), and the kernel takes " #TAKES " (a config does not count).");
+                "kiln: this launch has " #HAS WORD ", and the kernel takes " #TAKES " (a config does not count).");
   // clang-format off
-#define KILN_SAY_ALL(HAS)                                                                                                                  \
-  KILN_SAY(HAS, 0) KILN_SAY(HAS, 1) KILN_SAY(HAS, 2) KILN_SAY(HAS, 3) KILN_SAY(HAS, 4) KILN_SAY(HAS, 5) KILN_SAY(HAS, 6) KILN_SAY(HAS, 7) \
-  KILN_SAY(HAS, 8) KILN_SAY(HAS, 9) KILN_SAY(HAS, 10) KILN_SAY(HAS, 11) KILN_SAY(HAS, 12)
-  KILN_SAY_ALL(0) KILN_SAY_ALL(1) KILN_SAY_ALL(2) KILN_SAY_ALL(3) KILN_SAY_ALL(4) KILN_SAY_ALL(5) KILN_SAY_ALL(6) KILN_SAY_ALL(7)
-  KILN_SAY_ALL(8) KILN_SAY_ALL(9) KILN_SAY_ALL(10) KILN_SAY_ALL(11) KILN_SAY_ALL(12)
+#define KILN_SAY_ALL(HAS, WORD)                                                                                                      \
+  KILN_SAY(HAS, WORD, 0) KILN_SAY(HAS, WORD, 1) KILN_SAY(HAS, WORD, 2) KILN_SAY(HAS, WORD, 3) KILN_SAY(HAS, WORD, 4)                 \
+  KILN_SAY(HAS, WORD, 5) KILN_SAY(HAS, WORD, 6) KILN_SAY(HAS, WORD, 7) KILN_SAY(HAS, WORD, 8) KILN_SAY(HAS, WORD, 9)                 \
+  KILN_SAY(HAS, WORD, 10) KILN_SAY(HAS, WORD, 11) KILN_SAY(HAS, WORD, 12)
+  KILN_SAY_ALL(0, " arguments") KILN_SAY_ALL(1, " argument") KILN_SAY_ALL(2, " arguments") KILN_SAY_ALL(3, " arguments")
+  KILN_SAY_ALL(4, " arguments") KILN_SAY_ALL(5, " arguments") KILN_SAY_ALL(6, " arguments") KILN_SAY_ALL(7, " arguments")
+  KILN_SAY_ALL(8, " arguments") KILN_SAY_ALL(9, " arguments") KILN_SAY_ALL(10, " arguments") KILN_SAY_ALL(11, " arguments")
+  KILN_SAY_ALL(12, " arguments")
   // clang-format on
 #undef KILN_SAY_ALL
 #undef KILN_SAY

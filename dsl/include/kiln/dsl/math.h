@@ -37,7 +37,6 @@ KILN_UNARY(exp, Exp, Floating, KILN_FLOAT)
 KILN_UNARY(exp2, Exp2, Floating, KILN_FLOAT)
 KILN_UNARY(exp10, Exp10, Floating, KILN_FLOAT)
 KILN_UNARY(expm1, Expm1, Floating, KILN_FLOAT)
-KILN_UNARY(log, Log, Floating, KILN_FLOAT)
 KILN_UNARY(log2, Log2, Floating, KILN_FLOAT)
 KILN_UNARY(log10, Log10, Floating, KILN_FLOAT)
 KILN_UNARY(log1p, Log1p, Floating, KILN_FLOAT)
@@ -61,6 +60,14 @@ KILN_UNARY(clz, Clz, Integer, KILN_INTEGER)
 KILN_UNARY(ctz, Ctz, Integer, KILN_INTEGER)
 KILN_UNARY(popcount, Popcount, Integer, KILN_INTEGER)
 #undef KILN_UNARY
+#define KILN_LOG_IS "log(x) is the natural logarithm; a line of text for the host is log(\"x = {}\", x)"
+template <dsl::Dsl A>
+[[nodiscard(KILN_LOG_IS)]] auto log(A&& a, dsl::Where w = dsl::Where::current()) {
+  using T = dsl::value_t<A>;
+  KILN_NEEDS(T, Floating<T>, "kiln: " KILN_LOG_IS ". The logarithm " KILN_FLOAT);
+  return Val<T>(dsl::unary(ir::Opcode::Log, Use<T>(std::forward<A>(a), w)));
+}
+#undef KILN_LOG_IS
 
 #define KILN_BINARY(NAME, OPCODE, CONDITION, SENTENCE)               \
   template <class A, class B>                                        \

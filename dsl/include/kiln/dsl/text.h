@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "kiln/dsl/value.h"
@@ -34,9 +35,14 @@ struct Message {
   static void a_lone_brace_in_a_text_is_written_twice() {}
   static void a_place_in_a_text_is_braces_with_nothing_or_a_format_spec_in_them() {}
   static void this_format_is_not_for_a_value_of_that_type() {}
-  consteval Message(const char* t, Where w = Where::current()) : text(t), where(w) {
+  static void a_text_ends_at_its_first_NUL_and_this_one_goes_on_behind_it() {}
+  template <class Text>
+  requires std::is_convertible_v<const Text&, const char*>
+  consteval Message(const Text& t, Where w = Where::current()) : text(t), where(w) {
+    if constexpr (std::is_array_v<Text>)
+      if (std::string_view(text).size() + 1 != std::extent_v<Text>) a_text_ends_at_its_first_NUL_and_this_one_goes_on_behind_it();
     const std::array<ir::Type, sizeof...(A)> types{ir_type<said_t<A>>...};
-    switch (ir::find_problem(t, types)) {
+    switch (ir::find_problem(text, types)) {
       case ir::MessageProblem::None: break;
       case ir::MessageProblem::Brace: a_lone_brace_in_a_text_is_written_twice(); break;
       case ir::MessageProblem::Spec: a_place_in_a_text_is_braces_with_nothing_or_a_format_spec_in_them(); break;
@@ -61,6 +67,12 @@ constexpr void explain_shown() {
 void check(const Operand& condition, const char* text, std::initializer_list<Operand> values);
 void log_text(const char* text, std::initializer_list<Operand> values, const Where& where);
 
+template <class T>
+concept LateText = std::same_as<T, std::string> || std::same_as<T, std::string_view>;
+#define KILN_LITERAL                                                                                                                      \
+  "kiln: the text of a log or a check is a literal that the compiler reads, as in log(\"x = {}\", x), and this is a string of the host. " \
+  "trap(text) takes one."
+
 }  // namespace dsl
 
 // What the author knows to hold. Where it does not, the kernel goes on, and the launch counts as failed with the text, in which each {} is
@@ -77,6 +89,12 @@ void check(C&&) {
                 "kiln: a check says what is wrong: check(c, \"row {} of {}\", r, n); assume(c) takes its text from the condition.");
 }
 
+// A text that the compiler does not know.
+template <class C, dsl::LateText T, class... A>
+void check(C&&, const T&, A&&...) {
+  static_assert(dsl::never<T>, KILN_LITERAL);
+}
+
 // Text for the host, a line for each thread that comes here, in the thread's own order: see Client::on_log. Checked or not. A launch has
 // room for as many as its log holds; those beyond are counted.
 template <class... A>
@@ -84,6 +102,11 @@ void log(dsl::message_t<A...> text, A&&... values) {
   static_assert(sizeof...(A) <= ir::kLogValues, "kiln: a log has at most 8 values.");
   dsl::log_text(text.text, {dsl::said(std::forward<A>(values), text.where)...}, text.where);
 }
+template <dsl::LateText T, class... A>
+void log(const T&, A&&...) {
+  static_assert(dsl::never<T>, KILN_LITERAL);
+}
+#undef KILN_LITERAL
 
 // The thread ends here, the launch fails with the text, and the device is lost to this process. Checked or not. Other threads may stop
 // anywhere.

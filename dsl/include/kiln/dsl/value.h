@@ -30,8 +30,8 @@ std::uint64_t literal(H h, const Where& where) {
   } else {
     static_assert(!std::same_as<H, bool>, "kiln: true and false are no numbers in a kernel; write 1 or 0, or cast<T>(condition).");
     static_assert(Floating<T> || IsFloat8<T> || std::integral<H>,
-                  "kiln: a literal with a fraction cannot become an integer of the kernel; write an integer literal, or cast<f32>(x) on "
-                  "the other operand.");
+                  "kiln: a floating-point number of the host, 2.0 too, cannot become an integer of the kernel; write an integer, or "
+                  "cast<f32>(x) on the other operand.");
     if constexpr (IsFloat8<T> && std::same_as<H, T>) {
       return h.bits();  // a conversion would take infinity for the largest finite number
     } else if constexpr (!std::integral<H>) {

@@ -9,17 +9,28 @@ inline constexpr u32 size = 32;
 
 // The value of another lane: lane mod 32, own lane - distance, own lane + distance, own lane ^ mask. One's own value where that lane is not
 // active or, but for idx, does not exist.
-#define KILN_SHUFFLE(NAME, OPCODE)                                                                \
-  template <dsl::Dsl A>                                                                           \
-  auto NAME(A&& a, Use<u32> lane) {                                                               \
-    using T = dsl::value_t<A>;                                                                    \
-    KILN_COMPUTES(T);                                                                             \
-    return Val<T>(dsl::binary(ir::Opcode::OPCODE, Use<T>(std::forward<A>(a), lane.where), lane)); \
+#define KILN_SHUFFLE(NAME, OPCODE, LANE)                                                                                                  \
+  template <dsl::Dsl A>                                                                                                                   \
+  auto NAME(A&& a, Use<u32> lane) {                                                                                                       \
+    using T = dsl::value_t<A>;                                                                                                            \
+    KILN_COMPUTES(T);                                                                                                                     \
+    return Val<T>(dsl::binary(ir::Opcode::OPCODE, Use<T>(std::forward<A>(a), lane.where), lane));                                         \
+  }                                                                                                                                       \
+  template <dsl::Dsl A, dsl::Dsl L>                                                                                                       \
+  requires(!DslOf<L, u32>)                                                                                                                \
+  auto NAME(A&&, L&&) {                                                                                                                   \
+    static_assert(dsl::never<L>, "kiln: the " LANE " of warp::" #NAME " is a u32; write cast<u32>(" LANE ").");                           \
+    return dsl::trapped<Val<dsl::value_t<A>>>();                                                                                          \
+  }                                                                                                                                       \
+  template <dsl::Host A, class L>                                                                                                         \
+  auto NAME(A, L&&) {                                                                                                                     \
+    static_assert(dsl::never<A>, "kiln: warp::" #NAME " moves a value of the kernel, and this is a host value, the same in every lane."); \
+    return dsl::trapped<Val<std::conditional_t<Scalar<A>, A, f32>>>();                                                                    \
   }
-KILN_SHUFFLE(shfl_idx, ShuffleIdx)
-KILN_SHUFFLE(shfl_up, ShuffleUp)
-KILN_SHUFFLE(shfl_down, ShuffleDown)
-KILN_SHUFFLE(shfl_xor, ShuffleXor)
+KILN_SHUFFLE(shfl_idx, ShuffleIdx, "lane")
+KILN_SHUFFLE(shfl_up, ShuffleUp, "distance")
+KILN_SHUFFLE(shfl_down, ShuffleDown, "distance")
+KILN_SHUFFLE(shfl_xor, ShuffleXor, "mask")
 #undef KILN_SHUFFLE
 
 // Votes: whether any or all active lanes say true; ballot has bit l set where lane l does.
