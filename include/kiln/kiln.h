@@ -7,6 +7,7 @@
 #include "kiln/runtime/collective.h"
 #include "kiln/runtime/devices.h"
 #include "kiln/runtime/error.h"
+#include "kiln/runtime/graph.h"
 #include "kiln/runtime/interop.h"
 #include "kiln/runtime/layout.h"
 #include "kiln/runtime/staging.h"

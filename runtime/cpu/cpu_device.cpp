@@ -41,6 +41,19 @@ class CpuProgram final : public DeviceProgram {
   std::uint64_t static_bytes_, context_bytes_;
 };
 
+// How many rows of an operation a thread copies at a time.
+template <class Operation>
+std::uint64_t rows_of_piece(const Operation& op) {
+  return std::max<std::uint64_t>(1, kCopyPiece / std::max<std::uint64_t>(1, op.bytes));
+}
+// Pieces of work that may run at once.
+template <class Operation>
+std::uint64_t blocks_of(const Operation& op) {
+  if (op.kind == Task::Kind::Launch) return std::uint64_t{op.grid[0]} * op.grid[1] * op.grid[2];  // validated: fits
+  const std::uint64_t piece = op.rows > 1 ? rows_of_piece(op) : kCopyPiece;
+  return ((op.rows > 1 ? op.rows : op.bytes) + piece - 1) / piece;
+}
+
 // As a kernel reports: the first one wins.
 void report_no_scratch(ir::FaultRecord& record, std::uint64_t bytes) {
   std::uint32_t expected = 0;
@@ -56,36 +69,69 @@ std::uint64_t nanoseconds() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-// How many rows of a task a thread copies at a time.
-std::uint64_t rows_of_piece(const Task& task) { return std::max<std::uint64_t>(1, kCopyPiece / std::max<std::uint64_t>(1, task.bytes)); }
-
-void copy_rows(const CpuTask& task, std::byte* to, const std::byte* from, std::uint64_t first, std::uint64_t last) {
-  const std::uint64_t piece = rows_of_piece(task), end = std::min(last * piece, task.rows);
-  for (std::uint64_t row = first * piece; row < end; ++row) std::memcpy(to + row * task.to_pitch, from + row * task.from_pitch, task.bytes);
+template <class Operation>
+void copy_rows(const Operation& op, std::byte* to, const std::byte* from, std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t piece = rows_of_piece(op), end = std::min(last * piece, op.rows);
+  for (std::uint64_t row = first * piece; row < end; ++row) std::memcpy(to + row * op.to_pitch, from + row * op.from_pitch, op.bytes);
 }
 
-void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch& scratch) {
-  auto* const to = static_cast<std::byte*>(task.to);
-  const std::byte* const source =
-      task.kind == Task::Kind::Upload && task.staging ? task.staging.data() : static_cast<const std::byte*>(task.from);
-  if (task.rows > 1 && task.kind != Task::Kind::Launch) return copy_rows(task, to, source, first, last);
-  const std::uint64_t from = first * kCopyPiece, size = std::min(last * kCopyPiece, task.bytes) - from;
-  switch (task.kind) {
+// A list of operations, each a stage of the task that runs it.
+class CpuGraph final : public DeviceGraph {
+ public:
+  explicit CpuGraph(std::span<const GraphNode> nodes) : nodes_(nodes.begin(), nodes.end()) {
+    std::size_t bytes = 0;
+    for (const GraphNode& node : nodes_) bytes += round_up(node.param_bytes, 64);
+    params_.resize(bytes + 63);
+    auto* at = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(params_.data()), 64));
+    for (GraphNode& node : nodes_) {
+      blocks_.push_back(blocks_of(node));
+      if (node.params == nullptr) continue;
+      std::memcpy(at, node.params, node.param_bytes);
+      node.params = at;
+      at += round_up(node.param_bytes, 64);
+    }
+  }
+  const GraphNode& node(std::size_t stage) const { return nodes_[stage]; }
+  std::span<const std::uint64_t> blocks() const { return blocks_; }
+
+ private:
+  std::vector<GraphNode> nodes_;
+  std::vector<std::byte> params_;
+  std::vector<std::uint64_t> blocks_;
+};
+
+const void* source_of(const Task& task) { return task.kind == Task::Kind::Upload && task.staging ? task.staging.data() : task.from; }
+const void* source_of(const GraphNode& node) { return node.from; }
+
+// Of a task, or of an operation of a graph.
+template <class Operation>
+void run_operation(const Operation& op, std::uint64_t first, std::uint64_t last, Scratch& scratch) {
+  auto* const to = static_cast<std::byte*>(op.to);
+  const auto* const source = static_cast<const std::byte*>(source_of(op));
+  if (op.rows > 1 && op.kind != Task::Kind::Launch) return copy_rows(op, to, source, first, last);
+  const std::uint64_t from = first * kCopyPiece, size = std::min(last * kCopyPiece, op.bytes) - from;
+  switch (op.kind) {
     case Task::Kind::Launch: {
-      const auto& program = static_cast<const CpuProgram&>(*task.program);
-      const std::uint64_t bytes = program.scratch_bytes(task.dynamic_shared);
+      const auto& program = static_cast<const CpuProgram&>(*op.program);
+      const std::uint64_t bytes = program.scratch_bytes(op.dynamic_shared);
       void* memory = scratch.at_least(bytes);
-      if (memory == nullptr) return report_no_scratch(*task.fault, bytes);
-      const HostGrid grid{{task.grid[0], task.grid[1], task.grid[2]}, task.dynamic_shared, &nanoseconds};
-      program.entry()(task.params, &grid, first, last, memory);
+      if (memory == nullptr) return report_no_scratch(*op.fault, bytes);
+      const HostGrid grid{{op.grid[0], op.grid[1], op.grid[2]}, op.dynamic_shared, &nanoseconds};
+      program.entry()(op.params, &grid, first, last, memory);
       return;
     }
     case Task::Kind::Copy:
     case Task::Kind::Upload:
     case Task::Kind::Download: std::memcpy(to + from, source + from, size); return;
     case Task::Kind::Zero: std::memset(to + from, 0, size); return;
-    case Task::Kind::Host: return;
+    case Task::Kind::Host:
+    case Task::Kind::Graph: return;
   }
+}
+
+void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch& scratch) {
+  if (task.kind == Task::Kind::Graph) run_operation(static_cast<const CpuGraph&>(*task.graph).node(task.stage), first, last, scratch);
+  else run_operation(task, first, last, scratch);
 }
 
 class CpuDevice final : public Device {
@@ -141,6 +187,10 @@ class CpuDevice final : public Device {
     if (auto error = lost_as(ErrorCode::IoDevicePoisoned)) return std::move(*error);
     return {};
   }
+  Result<std::unique_ptr<DeviceGraph>> make_graph(std::span<const GraphNode> nodes, const std::string&) override {
+    if (auto error = lost_as(ErrorCode::LaunchDevicePoisoned)) return std::move(*error);
+    return std::unique_ptr<DeviceGraph>(std::make_unique<CpuGraph>(nodes));
+  }
   // Pages that the system clears when they are touched: a log is as large as it may get, and seldom full.
   Result<Mapped> map(std::uint64_t bytes) override {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -154,18 +204,16 @@ class CpuDevice final : public Device {
   Task& acquire() override { return scheduler_->acquire(); }
   void abandon(Task& task) noexcept override { scheduler_->abandon(static_cast<CpuTask&>(task)); }
   Result<Event> submit(Task& task, std::uint32_t queue, const After& after) override {
-    if (auto error = lost_as(task.kind == Task::Kind::Launch ? ErrorCode::LaunchDevicePoisoned : ErrorCode::IoDevicePoisoned)) {
+    const bool launches = task.kind == Task::Kind::Launch || task.kind == Task::Kind::Graph;
+    if (auto error = lost_as(launches ? ErrorCode::LaunchDevicePoisoned : ErrorCode::IoDevicePoisoned)) {
       abandon(task);
       return std::move(*error);
     }
-    std::uint64_t blocks = 0;
-    if (task.kind == Task::Kind::Launch) {
-      blocks = std::uint64_t{task.grid[0]} * task.grid[1] * task.grid[2];  // validated: fits
-    } else if (task.kind != Task::Kind::Host) {
-      const std::uint64_t piece = task.rows > 1 ? rows_of_piece(task) : kCopyPiece;
-      blocks = ((task.rows > 1 ? task.rows : task.bytes) + piece - 1) / piece;
+    if (task.kind == Task::Kind::Graph) {
+      const std::span<const std::uint64_t> stages = static_cast<const CpuGraph&>(*task.graph).blocks();
+      return scheduler_->submit(static_cast<CpuTask&>(task), queue, after, stages.front(), stages.subspan(1));
     }
-    return scheduler_->submit(static_cast<CpuTask&>(task), queue, after, blocks);
+    return scheduler_->submit(static_cast<CpuTask&>(task), queue, after, task.kind == Task::Kind::Host ? 0 : blocks_of(task));
   }
   bool busy(std::uint32_t queue, const After& after) const override { return scheduler_->busy(queue, after); }
   void begin_host(Task& task) override { scheduler_->begin_host(static_cast<CpuTask&>(task)); }

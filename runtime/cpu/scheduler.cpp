@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kStackBytes = std::size_t{16} << 20;  // local arrays of 32 lanes live on it; committed only as far as used
 constexpr unsigned kSpins = 1000;                           // some ten microseconds
 constexpr unsigned kChunksPerWorker = 8;
+constexpr unsigned kStagesInTurn = 64;      // that a thread runs by itself before other queues get their turn
 constexpr unsigned kDefaultMxcsr = 0x1f80;  // round to nearest, subnormals kept, no traps
 
 }  // namespace
@@ -87,20 +88,37 @@ void Scheduler::give_back(CpuTask& task) {
   if (wanting_ != 0) room_.notify_one();
 }
 
-Event Scheduler::submit(CpuTask& task, std::uint32_t queue, const After& after, std::uint64_t blocks) {
+std::uint64_t Scheduler::chunk_of(std::uint64_t blocks) const {
+  return std::max<std::uint64_t>(1, blocks / (std::uint64_t{workers()} * kChunksPerWorker));
+}
+
+void Scheduler::set_blocks(CpuTask& task, std::uint64_t blocks) {
+  task.blocks = blocks;
+  task.chunk = chunk_of(blocks);
+  task.chunks = (blocks + task.chunk - 1) / task.chunk;
+  task.joined = 0;
+  task.next_block.store(0, std::memory_order_relaxed);
+}
+
+void Scheduler::next_stage(CpuTask& task) {
+  set_blocks(task, task.later.front());
+  task.later = task.later.subspan(1);
+  ++task.stage;
+}
+
+Event Scheduler::submit(CpuTask& task, std::uint32_t queue, const After& after, std::uint64_t blocks,
+                        std::span<const std::uint64_t> later) {
   task.queue = queue;
   task.after.clear();
   after.for_each([&](Event e) {
     if (e.queue != queue && !done(e)) task.after.add(e);
   });
-  task.blocks = blocks;
-  task.chunk = std::max<std::uint64_t>(1, blocks / (std::uint64_t{workers()} * kChunksPerWorker));
-  task.chunks = (blocks + task.chunk - 1) / task.chunk;
-  task.joined = 0;
+  set_blocks(task, blocks);
+  task.later = later;
+  task.stage = 0;
   task.active = 0;
   task.listed = task.turn = false;
   task.next = nullptr;
-  task.next_block.store(0, std::memory_order_relaxed);
 
   const std::lock_guard lock(mutex_);
   Queue& q = queues_[queue];
@@ -260,7 +278,11 @@ void Scheduler::work() {
     run(*task, scratch);
     lock.lock();
     if (task->listed) unlist(*task);  // nothing is left to start
-    if (--task->active == 0) {
+    if (--task->active != 0) continue;
+    if (!task->later.empty()) {
+      next_stage(*task);
+      list(*task);
+    } else {
       Staging owned = complete(*task);
       Storage* garbage = take_garbage();
       if (owned || garbage != nullptr) {
@@ -292,10 +314,15 @@ CpuTask* Scheduler::next_ready(std::unique_lock<std::mutex>& lock) {
 }
 
 void Scheduler::run(CpuTask& task, Scratch& scratch) {
-  for (;;) {
-    const std::uint64_t first = task.next_block.fetch_add(task.chunk, std::memory_order_relaxed);
-    if (first >= task.blocks) return;
-    run_(task, first, std::min(first + task.chunk, task.blocks), scratch);
+  for (unsigned turns = 1;; ++turns) {
+    for (;;) {
+      const std::uint64_t first = task.next_block.fetch_add(task.chunk, std::memory_order_relaxed);
+      if (first >= task.blocks) break;
+      run_(task, first, std::min(first + task.chunk, task.blocks), scratch);
+    }
+    // A stage of one chunk was this thread's alone, and where the next one is too nobody else need know.
+    if (task.chunks != 1 || task.later.empty() || task.later.front() != 1 || turns == kStagesInTurn) return;
+    next_stage(task);
   }
 }
 

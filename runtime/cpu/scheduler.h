@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "cpu/scratch.h"
@@ -22,13 +23,15 @@ struct CpuTask : Task {
   std::uint32_t queue = 0;
   std::uint64_t position = 0;
   std::uint64_t blocks = 0, chunk = 0, chunks = 0, joined = 0;
+  std::span<const std::uint64_t> later;  // the blocks of each stage that comes after this one
+  std::size_t stage = 0;
   std::uint32_t active = 0;  // threads at work on it
   bool listed = false;       // in the ready list: blocks may be left to start
   bool turn = false;         // Kind::Host
   std::atomic<std::uint64_t> next_block{0};
 };
 
-// What the scheduler runs: blocks [first, last) of a started task, on a worker with its scratch memory.
+// What the scheduler runs: blocks [first, last) of a started task, of the stage where it is, on a worker with its scratch memory.
 using RunBlocks = void (*)(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch& scratch);
 
 // Thread-safe. Blocks of a task start in ascending order, in chunks; a thread that has nothing to do spins briefly and then sleeps.
@@ -44,8 +47,9 @@ class Scheduler {
 
   CpuTask& acquire();  // waits while kTasks are outstanding
   void abandon(CpuTask& task) noexcept;
-  // `blocks` > 0 pieces of work, except for Kind::Host, which has none.
-  Event submit(CpuTask& task, std::uint32_t queue, const After& after, std::uint64_t blocks);
+  // `blocks` > 0 pieces of work, except for Kind::Host, which has none. Then as many of each later stage, which starts when the one before
+  // is over; the numbers stay where they are until the task is.
+  Event submit(CpuTask& task, std::uint32_t queue, const After& after, std::uint64_t blocks, std::span<const std::uint64_t> later = {});
   bool busy(std::uint32_t queue, const After& after) const;
   void begin_host(CpuTask& task);
   void finish_host(CpuTask& task) noexcept;
@@ -71,6 +75,9 @@ class Scheduler {
   void work();
   CpuTask* next_ready(std::unique_lock<std::mutex>& lock);
   void run(CpuTask& task, Scratch& scratch);
+  std::uint64_t chunk_of(std::uint64_t blocks) const;
+  void set_blocks(CpuTask& task, std::uint64_t blocks);
+  void next_stage(CpuTask& task);
   void list(CpuTask& task);
   void unlist(CpuTask& task);
   void wake_workers(unsigned count);

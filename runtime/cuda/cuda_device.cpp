@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/graph.h"
 #include "cuda/memory_pool.h"
 #include "cuda/program.h"
 #include "cuda/ptx_target.h"
@@ -74,6 +75,11 @@ class CudaDevice final : public Device {
   }
   Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes) override;
 
+  Result<std::unique_ptr<DeviceGraph>> make_graph(std::span<const GraphNode> nodes, const std::string& name) override {
+    auto graph = CudaGraph::make(*session_, nodes, name);
+    if (!graph.has_value()) return graph.error();
+    return std::unique_ptr<DeviceGraph>(std::move(*graph));
+  }
   Result<Mapped> map(std::uint64_t bytes) override;
   void unmap(const Mapped& memory) noexcept override {
     const Session::Current current(*session_);
@@ -387,6 +393,11 @@ Result<Event> CudaDevice::enqueue(CudaTask& task, std::uint32_t queue, const Aft
                                void* to = task.staging ? task.staging.data() : task.to;
                                return copy_rows(call, task, to, task.from, CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, stream);
                              });
+    case Task::Kind::Graph: {
+      const auto& graph = static_cast<const CudaGraph&>(*task.graph);
+      return queues_.enqueue(task, false, queue, after, &graph.name(), Phase::Launch, "replaying a graph",
+                             [&](CUstream stream) { return call.cuGraphLaunch(graph.exec(), stream); });
+    }
     case Task::Kind::Host: break;  // not on a device that the host does not reach
   }
   queues_.give_back(task);

@@ -124,6 +124,12 @@ struct ProgramFacts {
   const ir::ParamLayout& layout;
 };
 
+// Several operations that are submitted as one.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+};
+
 // A fault record's kind that only the host writes: the device had no scratch memory for the launch; `index` holds the bytes asked for.
 inline constexpr std::uint32_t kFaultNoScratch = 0x100;
 
@@ -138,8 +144,10 @@ class Task {
     Download,  // like Copy, to `staging`; begin_host waits until the bytes are there, finish_host gives the task back. Without staging to
                // `to`, memory of map() that outlives the task, and the task goes back by itself
     Host,      // the host thread does the work itself, between begin_host and finish_host; of host_addressable() devices only
+    Graph,     // `graph`, one operation of it after the other
   } kind = Kind::Host;
   const DeviceProgram* program = nullptr;
+  const DeviceGraph* graph = nullptr;
   std::array<std::uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   std::uint32_t dynamic_shared = 0;
   bool cooperative = false;
@@ -159,6 +167,23 @@ class Task {
   static constexpr std::size_t kInline = 1024;
   alignas(64) std::array<std::byte, kInline> inline_;
   std::vector<std::byte> heap_;
+};
+
+// One operation of a graph, in the words of Task: a Launch, a Copy, a Zero, or an Upload from mapped memory at `from`. The parameters are
+// the device's to copy; everything else that it points to outlives the graph.
+struct GraphNode {
+  Task::Kind kind = Task::Kind::Launch;
+  const DeviceProgram* program = nullptr;
+  std::array<std::uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  std::uint32_t dynamic_shared = 0;
+  bool cooperative = false;
+  const std::byte* params = nullptr;
+  std::size_t param_bytes = 0;
+  ir::FaultRecord* fault = nullptr;
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint64_t rows = 1, to_pitch = 0, from_pitch = 0;  // more than one row: of no graph yet
 };
 
 // What every operation on a device that is lost says: the first failure, with a code for what was asked.
@@ -211,6 +236,10 @@ class Device {
   };
   virtual Result<Mapped> map(std::uint64_t bytes) = 0;
   virtual void unmap(const Mapped& memory) noexcept = 0;  // nothing uses it any more
+
+  // Makes one of operations that each come after the one before. At least one. `name` outlives the
+  // device, the graph its last run. Waits for nothing, but may take long: call it without a lock.
+  virtual Result<std::unique_ptr<DeviceGraph>> make_graph(std::span<const GraphNode> nodes, const std::string& name) = 0;
 
   // Memory that kernels write fault records to and the host reads, and the address of its first record for kernels.
   virtual std::span<ir::FaultRecord> fault_records() = 0;

@@ -5,13 +5,6 @@
 #include "src/memory_order.h"
 
 namespace kiln::rt {
-namespace {
-
-ir::Visibility use_of(const LaunchPlan& plan, std::size_t buffer) {
-  return buffer < plan.io.size() ? plan.io[buffer] : ir::Visibility::ReadWrite;
-}
-
-}  // namespace
 
 void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot,
                               const LaunchLogMemory* log) {
@@ -96,6 +89,7 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
 }
 
 Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request) {
+  if (auto recorded = captures_.record_launch(stream, plan, program, request)) return std::move(*recorded);
   HeldSlot slot(slots_, logs_, take_fault_slot(program));
   LaunchLogMemory* const log = take_log(program);
   slots_.keep_log(slot.number(), log);
@@ -108,13 +102,7 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, 
   collect_uses(plan, request);
   io_sets(uses_, plan.io, sets_);
   touched_.clear();
-  std::size_t buffer = 0;
-  for (std::size_t i = 0; i < request.args.size(); ++i) {
-    if (!plan.facts.params[i].is_buffer) continue;
-    const ir::Visibility use = use_of(plan, buffer++);
-    const Binding& binding = request.args[i].binding;
-    if (!empty(binding) && (ir::writes(use) || ir::reads(use))) touched_.push_back({binding.memory.get(), ir::writes(use)});
-  }
+  for_each_used(plan, request, [&](const Memory& memory, bool writes) { touched_.push_back({memory.get(), writes}); });
   // The name is not counted: programs live as long as the server.
   const auto event =
       submit_launch(std::move(lock), stream, task, plan.facts, {std::shared_ptr<const std::string>(), program.name.get()}, &slot);

@@ -97,6 +97,16 @@ BoundsFault bounds_fault(const ir::FaultRecord& record, std::span<const ir::Faul
   return fault;
 }
 
+std::optional<Error> fault_of(ir::FaultRecord& record, const Program& program) {
+  const bool trapped = std::atomic_ref(record.trapped).load(std::memory_order_acquire) != 0;
+  if (std::atomic_ref(record.state).load(std::memory_order_acquire) == 0 && !trapped) return std::nullopt;
+  if (trapped) return trap_error(record, program);
+  if (record.kind == kFaultNoScratch) return no_scratch(record, program);
+  if (record.site < program.sites.size() && program.sites[record.site].is_check())
+    return check_failed(record, program, program.sites[record.site]);
+  return out_of_bounds(record, program);
+}
+
 FaultSlots::FaultSlots(std::span<ir::FaultRecord> records)
     : records_(records), programs_(records.size(), nullptr), logs_(records.size(), nullptr) {
   free_.reserve(records.size());
@@ -147,19 +157,12 @@ HeldSlot::~HeldSlot() {
 }
 
 std::optional<Error> FaultSlots::fault(std::uint32_t slot) const {
-  ir::FaultRecord& record = records_[slot];
-  const bool trapped = std::atomic_ref(record.trapped).load(std::memory_order_acquire) != 0;
-  if (std::atomic_ref(record.state).load(std::memory_order_acquire) == 0 && !trapped) return std::nullopt;
   const Program* program = nullptr;
   {
     const std::lock_guard lock(mutex_);
     program = programs_[slot];
   }
-  if (trapped) return trap_error(record, *program);
-  if (record.kind == kFaultNoScratch) return no_scratch(record, *program);
-  if (record.site < program->sites.size() && program->sites[record.site].is_check())
-    return check_failed(record, *program, program->sites[record.site]);
-  return out_of_bounds(record, *program);
+  return fault_of(records_[slot], *program);
 }
 
 std::size_t FaultSlots::used() const {

@@ -16,6 +16,9 @@ namespace kiln::rt {
 // The fields of a record of an access out of range, with what the program knows about the site.
 BoundsFault bounds_fault(const ir::FaultRecord& record, std::span<const ir::FaultSite> sites);
 
+// What the record of a finished launch of the program reports, if anything.
+std::optional<Error> fault_of(ir::FaultRecord& record, const Program& program);
+
 class LaunchLogs;
 struct LaunchLogMemory;
 

@@ -145,6 +145,8 @@ Result<void> LocalServer::download_to(std::uint64_t stream, const Binding& from,
                          "the host memory belongs to another device, " + to.server->label() + ", not to " + label());
         }
         if (empty(from)) return device_state(ErrorCode::IoDevicePoisoned);
+        if (auto ok = captures_.refuse(stream, "a copy to pinned memory", Captures::Refused::IsPart); !ok.has_value())
+          return failed(ok.error());
         HeldTask task(*device_);
         task->kind = Task::Kind::Download;
         task->from = address(from);
@@ -191,6 +193,7 @@ Result<const std::byte*> LocalServer::open_view(std::uint64_t stream, const Bind
         }
         if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok.error();
         if (empty(from)) return nullptr;
+        if (auto ok = captures_.refuse(stream, "a view of the host's", Captures::Refused::Waits); !ok.has_value()) return ok.error();
         HeldTask task(*device_);
         task->kind = Task::Kind::Host;
         task->bytes = from.range.end - from.range.begin;

@@ -50,7 +50,8 @@ LaunchLogs::~LaunchLogs() {
     if (log->memory.host != nullptr) device_.unmap(log->memory);
 }
 
-LaunchLogMemory* LaunchLogs::take(const Program& program) {
+// One with memory for a launch of the program, as far as there is memory.
+LaunchLogMemory& LaunchLogs::take_free(const Program& program, bool in_use) {
   LaunchLogMemory* log = nullptr;
   std::uint64_t wanted = 0;
   {
@@ -61,7 +62,7 @@ LaunchLogMemory* LaunchLogs::take(const Program& program) {
     }
     log = free_;
     free_ = log->next;
-    ++in_use_;
+    if (in_use) ++in_use_;
     wanted = std::max(bytes_, std::uint64_t{sizeof(ir::LogHeader)}) / 64 * 64;
     log->as_called = called_;
   }
@@ -70,17 +71,36 @@ LaunchLogMemory* LaunchLogs::take(const Program& program) {
     log->lost.clear();
     find_memory(*log, wanted);
   } catch (const std::bad_alloc&) {
-    give_back(log);
+    if (in_use) give_back(log);
+    else give_up(*log);
     throw;
   }
-  if (log->memory.host == nullptr) {  // the sink is told in its turn
-    over(log);
-    return nullptr;
+  if (log->memory.host != nullptr) {
+    log->stride = program.log_stride;
+    log->header().count = 0;
+    log->header().capacity = (log->bytes - sizeof(ir::LogHeader)) / log->stride;
   }
-  log->stride = program.log_stride;
-  log->header().count = 0;
-  log->header().capacity = (log->bytes - sizeof(ir::LogHeader)) / log->stride;
+  return *log;
+}
+
+LaunchLogMemory* LaunchLogs::take(const Program& program) {
+  LaunchLogMemory& log = take_free(program, true);
+  if (log.memory.host != nullptr) return &log;
+  over(&log);  // the sink is told in its turn
+  return nullptr;
+}
+
+LaunchLogMemory& LaunchLogs::keep(const Program& program, std::atomic<std::uint32_t>& untold) {
+  LaunchLogMemory& log = take_free(program, false);
+  log.untold = &untold;
   return log;
+}
+
+void LaunchLogs::give_up(LaunchLogMemory& log) noexcept {
+  const std::lock_guard lock(mutex_);
+  log.untold = nullptr;
+  log.next = free_;
+  free_ = &log;
 }
 
 void LaunchLogs::find_memory(LaunchLogMemory& log, std::uint64_t wanted) {
@@ -104,6 +124,11 @@ bool LaunchLogs::full() const {
 }
 
 void LaunchLogs::drop(LaunchLogMemory* log) noexcept {
+  if (log->untold != nullptr) {
+    if (log->memory.host != nullptr) log->header().count = 0;
+    log->untold->fetch_sub(1, std::memory_order_release);  // he may give it up from now on
+    return;
+  }
   log->next = free_;
   free_ = log;
   --in_use_;

@@ -18,12 +18,13 @@ namespace kiln::rt {
 // The log of one launch: an ir::LogHeader and records in memory that kernels write. Reused.
 struct LaunchLogMemory {
   Device::Mapped memory;
-  std::uint64_t bytes = 0, wanted = 0;  // fewer than wanted where the device had no more
-  bool as_called = false;               // wanted by set_bytes
-  std::uint32_t stride = 0;             // of the records in it now
-  const Program* program = nullptr;     // whose launch it is
-  std::string lost;                     // why there is no memory
-  LaunchLogMemory* next = nullptr;      // free, or on its way to the sink
+  std::uint64_t bytes = 0, wanted = 0;           // fewer than wanted where the device had no more
+  bool as_called = false;                        // wanted by set_bytes
+  std::uint32_t stride = 0;                      // of the records in it now
+  const Program* program = nullptr;              // whose launch it is
+  std::string lost;                              // why there is no memory
+  LaunchLogMemory* next = nullptr;               // free, or on its way to the sink
+  std::atomic<std::uint32_t>* untold = nullptr;  // of one that is kept for replays: goes down once it was told
   ir::LogHeader& header() const { return *reinterpret_cast<ir::LogHeader*>(memory.host); }
 };
 
@@ -42,6 +43,10 @@ class LaunchLogs {
   bool full() const;  // kMost are in use: better wait for one
   // Of a launch that did not run.
   void give_back(LaunchLogMemory* log) noexcept;
+  // A log that whoever has it keeps for launches that are replayed, beside those that count as in use. After a replay that logged, or whose
+  // log has no memory, he adds 1 to `untold` and calls over(), and the log must not be used until the 1 is gone. Throws std::bad_alloc.
+  LaunchLogMemory& keep(const Program& program, std::atomic<std::uint32_t>& untold);
+  void give_up(LaunchLogMemory& log) noexcept;
   // The launch is over. Call it in the order in which the launches are to be told.
   void over(LaunchLogMemory* log) noexcept;
 
@@ -55,9 +60,10 @@ class LaunchLogs {
   void set_bytes(std::uint64_t bytes);
 
  private:
+  LaunchLogMemory& take_free(const Program& program, bool in_use);
   void find_memory(LaunchLogMemory& log, std::uint64_t wanted);
   void tell(const LaunchLogMemory& log, const LogSink& sink) const;
-  void drop(LaunchLogMemory* log) noexcept;  // to the free ones; under the lock
+  void drop(LaunchLogMemory* log) noexcept;  // to the free ones, or to him who keeps it; under the lock
 
   Device& device_;
   mutable std::mutex mutex_;

@@ -15,6 +15,8 @@ Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedL
   if (auto error = validate_config(facts, launch.config, properties())) return refused_loaded(launch.uses, *error);
   const Dim3& grid = launch.config.grid;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Event{};
+  if (auto ok = captures_.refuse(stream, "a launch of a module that Kiln did not compile", Captures::Refused::IsPart); !ok.has_value())
+    return refused_loaded(launch.uses, of_launch(facts, ok.error()));
   if (auto error = device_->prepare(launch.program, launch.config)) return refused_loaded(launch.uses, of_launch(facts, *error));
 
   HeldTask task(*device_);

@@ -45,13 +45,17 @@ LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
       programs_(*device_, compiler),
       slots_(device_->fault_records()),
       logs_(*device_) {
-  device_->ask_for_trap([this] { return slots_.trap(); });
+  device_->ask_for_trap([this] {
+    auto trap = slots_.trap();
+    return trap ? trap : captures_.instances().trap();
+  });
 }
 
 LocalServer::~LocalServer() {
   if (forked()) {
     (void)device_.release();  // of the parent's
     logs_.forget();
+    captures_.forget();
     return;
   }
   for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));  // before the programs go
@@ -100,10 +104,12 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
 
 Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, Allocation& to, std::span<const MemoryRange> writes,
                                    Allocation* from, std::span<const MemoryRange> reads, Event* place) {
+  const Result<void> allowed = captures_.refuse(stream, "a copy of strided or pinned memory", Captures::Refused::IsPart);
   std::unique_lock lock(enqueue_);
   ExecuteScope scope = ExecuteScope::launching(store_, kind == LogKind::Copy ? "copy" : "write", reads, writes, writes);
   Event at;
   const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
+    if (!allowed.has_value()) return allowed;
     if (auto error = write_blocked(to)) return std::move(*error);
     After after;
     order_write(to, after);
@@ -134,6 +140,7 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
 Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, const void* from) {
   if (auto ok = usable(to, "the target of the write"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
+  if (auto recorded = captures_.record_write(stream, to, from)) return std::move(*recorded);
   if (!device_->host_addressable()) return write_staged(stream, to, static_cast<const std::byte*>(from));
   const std::uint64_t bytes = size(to);
   After after;
@@ -196,6 +203,7 @@ Result<void> LocalServer::upload(std::uint64_t stream, const Binding& to, const 
 Result<void> LocalServer::fill_zero_now(std::uint64_t stream, const Binding& to) {
   if (auto ok = usable(to, "the target of the fill"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
+  if (auto recorded = captures_.record_fill(stream, to)) return std::move(*recorded);
   HeldTask task(*device_);
   task->kind = Task::Kind::Zero;
   task->to = address(to);
@@ -213,6 +221,7 @@ Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, cons
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
   if (to.memory == from.memory && to.range.begin < from.range.end && from.range.begin < to.range.end)
     return refused_transfer(to, &from, invalid("CopyOverlap", "source and target of the copy overlap"));
+  if (auto recorded = captures_.record_copy(stream, to, from)) return std::move(*recorded);
   HeldTask task(*device_);
   task->kind = Task::Kind::Copy;
   task->to = address(to);
@@ -224,6 +233,7 @@ Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, cons
 Result<void> LocalServer::read_now(std::uint64_t stream, const Binding& from, void* to) {
   if (auto ok = usable(from, "what is read"); !ok.has_value()) return ok;
   if (empty(from)) return device_state(ErrorCode::IoDevicePoisoned);
+  if (auto ok = captures_.refuse(stream, "a read", Captures::Refused::Waits); !ok.has_value()) return ok;
   const std::uint64_t step = device_->host_addressable() ? size(from) : device_->max_staging();
   auto* target = static_cast<std::byte*>(to);
   for (std::uint64_t at = from.range.begin; at < from.range.end;) {
@@ -291,6 +301,7 @@ Result<void> LocalServer::sync_now(std::span<const Binding> ranges) {
 }
 
 Result<void> LocalServer::sync_stream_now(std::uint64_t stream) {
+  if (auto ok = captures_.refuse(stream, "a sync", Captures::Refused::Waits); !ok.has_value()) return ok;
   device_->wait(device_->last(queue_of(stream)));
   confirm();
   return device_state();
@@ -322,6 +333,10 @@ Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& 
     return {};
   }
   if (request.unfit != nullptr) return refused_launch(plan, request, *request.unfit);
+  if (request.dynamic_grid != nullptr) {
+    if (auto ok = captures_.refuse(stream, "a launch whose grid is read on the device", Captures::Refused::IsPart); !ok.has_value())
+      return refused_launch(plan, request, ok.error());
+  }
   if (plan.error) return failed_launch(plan, request, *plan.error);
   bool aligned16 = true;
   for (const LaunchArg& arg : request.args) {
@@ -475,7 +490,11 @@ Event LocalServer::confirm() {
       return Verdict::pending();
     }
     std::optional<Error> fault;
-    if (view.slot != kNoSlot) {
+    if (view.kind == LogKind::Graph) {
+      GraphInstances::Faults faults = captures_.instances().over(view.slot);
+      if (faults.trap) device_->trapped(*faults.trap);
+      fault = std::move(faults.first);
+    } else if (view.slot != kNoSlot) {
       fault = slots_.fault(view.slot);
       if (LaunchLogMemory* log = slots_.take_log(view.slot)) logs_.over(log);
       over.add(view.slot);
@@ -485,6 +504,7 @@ Event LocalServer::confirm() {
     if (fault->code() == ErrorCode::Trapped) device_->trapped(*fault);
     return Verdict::faulted(std::move(*fault));
   });
+  captures_.instances().sweep();
   return pending;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/allocation.h"
+#include "src/capture/captures.h"
 #include "src/device.h"
 #include "src/failure/failure_store.h"
 #include "src/failure/io_sets.h"
@@ -23,8 +24,8 @@ struct HostMemory;      // host_access.h
 struct Plane;           // strided.h
 struct StridedBinding;  // kiln/runtime/strided.h
 
-// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the logs of launches and the device. None is held
-// over a wait, a compilation or a copy.
+// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the instances of graphs, the logs of launches and
+// the device. None is held over a wait, a compilation or a copy.
 class LocalServer final : public Server {
  public:
   LocalServer(std::unique_ptr<Device> device, Compiler* compiler);
@@ -50,6 +51,7 @@ class LocalServer final : public Server {
   }
   void free(Allocation& allocation) noexcept override;
   void claim(const Binding& binding, const Error& why) noexcept override;
+  Captures& captures() override { return captures_; }
 
   // --- what kiln/runtime/cuda.h needs -----------------------------------------------------------------------------------
   // A launch of a program that Kiln did not compile. `params` is the parameter block; what it does with memory is as declared.
@@ -93,6 +95,7 @@ class LocalServer final : public Server {
   Device& device() { return *device_; }
 
  private:
+  friend class Captures;  // a part of this, in files of its own
   Result<void> same_process() const;
   // What every operation goes through: in a forked child it is refused; what throws for want of host memory is an error, after
   // `claim_writes`; what it found to be logged is handed on at the end.
@@ -145,6 +148,9 @@ class LocalServer final : public Server {
   Result<void> read_piece(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to);
   void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot, const LaunchLogMemory* log);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
+  // Calls f(memory, writes) for each buffer that the launch reads or writes.
+  template <class F>
+  static void for_each_used(const LaunchPlan& plan, const LaunchRequest& request, F&& f);
   std::uint32_t take_fault_slot(const Program& program);
   LaunchLogMemory* take_log(const Program& program);  // null: it has none
   Event confirm();                                    // gives the first event that is still pending
@@ -181,7 +187,20 @@ class LocalServer final : public Server {
   };
   std::vector<Touch> touched_;
   std::uint32_t since_confirm_ = 0;
+  Captures captures_{*this};
 };
+
+template <class F>
+void LocalServer::for_each_used(const LaunchPlan& plan, const LaunchRequest& request, F&& f) {
+  std::size_t buffer = 0;
+  for (std::size_t i = 0; i < request.args.size(); ++i) {
+    if (!plan.facts.params[i].is_buffer) continue;
+    const ir::Visibility use = buffer < plan.io.size() ? plan.io[buffer] : ir::Visibility::ReadWrite;
+    ++buffer;
+    const Memory& memory = request.args[i].binding.memory;
+    if (memory != nullptr && !request.args[i].binding.range.empty() && (ir::writes(use) || ir::reads(use))) f(memory, ir::writes(use));
+  }
+}
 
 // The memory of a binding for the bookkeeping.
 MemoryRange memory_range(const Binding& binding);

@@ -11,6 +11,10 @@
 
 namespace kiln {
 
+namespace rt {
+class Captures;
+}
+
 // Thread-safe. Every operation is what kiln/runtime/client.h says of the function of that name; `stream` is a stream's id.
 class Server : public std::enable_shared_from_this<Server> {
  public:
@@ -34,6 +38,7 @@ class Server : public std::enable_shared_from_this<Server> {
   virtual void free(Allocation& allocation) noexcept = 0;  // of the last reference to the memory
   // Bytes of this server's memory count as never written, because of `why`.
   virtual void claim(const Binding& binding, const Error& why) noexcept = 0;
+  virtual rt::Captures& captures() = 0;  // kiln/runtime/graph.h
 
   // Bytes of a memory of this device, or none at all; and what is wrong with `what` where that is not so.
   bool is_usable(const Binding& binding) const;

@@ -56,15 +56,16 @@ Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, st
 }
 
 Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) {
-  return enter([&] { return launch_now(stream, request); },
-               [&] {
-                 const ir::Kernel& kernel = request.variant->recorded();
-                 for (std::size_t i = 0; i < request.args.size() && i < kernel.params.size(); ++i) {
-                   const ir::Param& param = kernel.params[i];
-                   if (param.is_buffer && request.args[i].is_buffer && kernel.mems[param.mem].access != ir::Access::In)
-                     rt::claim(request.args[i].binding, out_of_memory());
-                 }
-               });
+  auto result = enter([&] { return launch_now(stream, request); },
+                      [&] {
+                        const ir::Kernel& kernel = request.variant->recorded();
+                        for (std::size_t i = 0; i < request.args.size() && i < kernel.params.size(); ++i) {
+                          const ir::Param& param = kernel.params[i];
+                          if (param.is_buffer && request.args[i].is_buffer && kernel.mems[param.mem].access != ir::Access::In)
+                            rt::claim(request.args[i].binding, out_of_memory());
+                        }
+                      });
+  return captures_.watch(stream, std::move(result));
 }
 
 Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunch& launch) {
@@ -76,15 +77,15 @@ Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunc
 }
 
 Result<void> LocalServer::write(std::uint64_t stream, const Binding& to, const void* from) {
-  return enter([&] { return write_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); });
+  return captures_.watch(stream, enter([&] { return write_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); }));
 }
 
 Result<void> LocalServer::fill_zero(std::uint64_t stream, const Binding& to) {
-  return enter([&] { return fill_zero_now(stream, to); }, [&] { rt::claim(to, out_of_memory()); });
+  return captures_.watch(stream, enter([&] { return fill_zero_now(stream, to); }, [&] { rt::claim(to, out_of_memory()); }));
 }
 
 Result<void> LocalServer::copy(std::uint64_t stream, const Binding& to, const Binding& from) {
-  return enter([&] { return copy_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); });
+  return captures_.watch(stream, enter([&] { return copy_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); }));
 }
 
 Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* to) {

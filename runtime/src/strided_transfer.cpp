@@ -111,6 +111,7 @@ Result<void> LocalServer::read_strided(std::uint64_t stream, const StridedBindin
         std::uint64_t elements = 0;
         if (auto ok = check_strided(from, "what is read", elements); !ok.has_value()) return ok;
         if (elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
+        if (auto ok = captures_.refuse(stream, "a read", Captures::Refused::Waits); !ok.has_value()) return ok;
         auto* const packed = static_cast<std::byte*>(to);
         std::vector<PlaneWalk::Dimension> dimensions = packed_dimensions(from);
         for (PlaneWalk::Dimension& d : dimensions)

@@ -25,8 +25,8 @@ std::string index() { return read_file(kRoot + "/docs/errors.md"); }
 // The sources of the product's host side, but for the command line, which prints what others say.
 std::vector<std::string> sources() {
   std::vector<std::string> all;
-  for (const char* folder :
-       {"dsl/src", "dsl/include/kiln/dsl", "runtime/src", "runtime/src/failure", "runtime/src/collective", "runtime/cuda", "runtime/cpu"})
+  for (const char* folder : {"dsl/src", "dsl/include/kiln/dsl", "runtime/src", "runtime/src/failure", "runtime/src/collective",
+                             "runtime/src/capture", "runtime/cuda", "runtime/cpu"})
     for (const auto& entry : fs::directory_iterator(kRoot + "/" + folder))
       if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
         all.push_back(std::string(folder) + "/" + entry.path().filename().string());
@@ -53,6 +53,12 @@ const std::vector<std::string> kSentences{"dsl/src/control.cpp",
                                           "ir/src/verify_structure.cpp",
                                           "runtime/src/adopted_memory.cpp",
                                           "runtime/src/buffer.cpp",
+                                          "runtime/src/capture/capture_state.cpp",
+                                          "runtime/src/capture/captures.cpp",
+                                          "runtime/src/capture/graph.cpp",
+                                          "runtime/src/capture/instances.cpp",
+                                          "runtime/src/capture/mapped_blocks.cpp",
+                                          "runtime/src/capture/replay.cpp",
                                           "runtime/src/client.cpp",
                                           "runtime/src/codegen_loader.cpp",
                                           "runtime/src/collective/communicator.cpp",

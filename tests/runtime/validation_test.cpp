@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ struct Invented : Server {  // a server that is only an owner of memory
   void log_bytes(std::uint64_t) override {}
   void free(Allocation&) noexcept override {}
   void claim(const Binding&, const Error&) noexcept override {}
+  rt::Captures& captures() override { throw std::logic_error("nothing is captured here"); }
   std::uint64_t next = 0;
 };
 
