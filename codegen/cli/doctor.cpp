@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 #include "command.h"
 #include "compile.h"
 #include "kiln/runtime/client.h"
+#include "kiln/runtime/configuration.h"
 #include "kiln/runtime/cuda.h"
 #include "names.h"
 
@@ -57,35 +57,56 @@ Check check_ptxas() {
   return {"ptxas", "ok", program + " (only --emit cubin uses it)"};
 }
 
-// What is read somewhere in Kiln; those of its own tests and of the simulated driver are not for users, and no mistakes.
-bool is_known(std::string_view name) {
-  constexpr std::string_view known[] = {"KILN_DEVICE",    "KILN_CUDA_LIBRARY", "KILN_CODEGEN", "KILN_PTXAS",
-                                        "KILN_LOG_BYTES", "KILN_VERIFY_LLVM",  "KILN_JOBS"};
-  return std::find(std::begin(known), std::end(known), name) != std::end(known) || name.starts_with("KILN_TEST_") ||
-         name.starts_with("KILN_SIMCUDA_");
+Check check_configuration(const Result<Configuration>& configuration) {
+  if (!configuration) return {"configuration", "broken", joined(configuration.error().text())};
+  std::string text = configuration->file.empty() ? "no file" : configuration->file;
+  for (const ConfiguredSetting& s : configuration->settings) {
+    text += ", " + (s.key.empty() ? s.variable : s.key) + " = " + (s.value.empty() ? "(not set)" : s.value);
+    if (s.from != "default") text += " (" + s.from + ")";
+  }
+  return {"configuration", "ok", text};
 }
 
-Check check_environment() {
+// What is read somewhere in Kiln; those of its own tests and of the simulated driver are not for users, and no mistakes.
+bool is_known(std::string_view name, const Result<Configuration>& configuration) {
+  constexpr std::string_view known[] = {"KILN_PTXAS", "KILN_VERIFY_LLVM", "KILN_JOBS"};
+  if (!configuration) return true;  // that is told
+  const auto& settings = configuration->settings;
+  return std::find(std::begin(known), std::end(known), name) != std::end(known) || name.starts_with("KILN_TEST_") ||
+         name.starts_with("KILN_SIMCUDA_") ||
+         std::any_of(settings.begin(), settings.end(), [&](const ConfiguredSetting& s) { return s.variable == name; });
+}
+
+Check check_environment(const Result<Configuration>& configuration) {
   std::string text;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view set = *entry, name = set.substr(0, set.find('='));
     if (!name.starts_with("KILN_")) continue;
-    text += (text.empty() ? "" : ", ") + std::string(set) + (is_known(name) ? "" : " (nothing reads a variable of that name)");
+    text +=
+        (text.empty() ? "" : ", ") + std::string(set) + (is_known(name, configuration) ? "" : " (nothing reads a variable of that name)");
   }
   // What programs that name no device get.
-  if (const char* named = std::getenv("KILN_DEVICE"); named != nullptr && *named != 0) {
-    if (const Result<Client> client = Client::open(named); !client)
-      return {"environment", "broken", text + "; KILN_DEVICE: " + client.error().data().message};
-  }
+  if (configuration)
+    for (const ConfiguredSetting& s : configuration->settings)
+      if (s.variable == "KILN_DEVICE" && !s.value.empty())
+        if (const Result<Client> client = Client::open(s.value); !client)
+          return {"environment", "broken", text + "; " + s.from + ": " + client.error().data().message};
   return {"environment", "ok", text.empty() ? "no KILN_ variable is set" : text};
 }
 
 }  // namespace
 
 int doctor_command(const Options& options) {
-  const std::vector<Check> checks{
-      check_code_generator(), check_ptx(),        {"CPU level", "ok", host_level()}, check_cpu(), check_driver(), check_cuda(),
-      check_ptxas(),          check_environment()};
+  const Result<Configuration> configuration = kiln::configuration();
+  const std::vector<Check> checks{check_code_generator(),
+                                  check_ptx(),
+                                  {"CPU level", "ok", host_level()},
+                                  check_cpu(),
+                                  check_driver(),
+                                  check_cuda(),
+                                  check_ptxas(),
+                                  check_configuration(configuration),
+                                  check_environment(configuration)};
   bool good = true;
   Json all = Json::array();
   for (const Check& c : checks) {
@@ -93,7 +114,11 @@ int doctor_command(const Options& options) {
     all.push_back({{"check", c.what}, {"state", c.state}, {"text", c.text}});
   }
   if (options.json) {
-    print_json({{"version", KILN_VERSION}, {"ok", good}, {"checks", all}});
+    Json settings = Json::array();
+    if (configuration)
+      for (const ConfiguredSetting& s : configuration->settings)
+        settings.push_back({{"key", s.key}, {"variable", s.variable}, {"value", s.value}, {"from", s.from}});
+    print_json({{"version", KILN_VERSION}, {"ok", good}, {"checks", all}, {"configuration", settings}});
   } else {
     std::printf("kiln %s\n", KILN_VERSION);
     for (const Check& c : checks) std::printf("%-8s %-18s %s\n", c.state, c.what.c_str(), c.text.c_str());

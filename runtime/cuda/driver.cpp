@@ -3,9 +3,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <cstdlib>
-
 #include "cuda/errors.h"
+#include "src/config.h"
 
 namespace kiln::cuda {
 namespace {
@@ -145,8 +144,8 @@ Driver open_driver(const std::vector<std::string>& libraries) {
 
 const Driver& driver() {
   static const Driver& opened = *new Driver([] {
-    const char* named = std::getenv("KILN_CUDA_LIBRARY");
-    const bool is_named = named != nullptr && *named != 0;
+    const std::string named = rt::configured_text(rt::Setting::CudaLibrary);
+    const bool is_named = !named.empty();
     Driver found = is_named ? open_driver({named}) : open_driver({"libcuda.so.1", "libcuda.so"});
     if (is_named && !found.ok()) {
       found.sentence += "; KILN_CUDA_LIBRARY names this library: correct it, or unset it to look for the system's";

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
@@ -11,6 +10,7 @@
 #include "cpu/cpu_device.h"
 #include "cuda/cuda_device.h"
 #include "src/allocation.h"
+#include "src/config.h"
 #include "src/server.h"
 
 namespace kiln {
@@ -26,7 +26,8 @@ Result<std::shared_ptr<Server>> cpu_server(unsigned number) {
   const std::lock_guard lock(mutex);
   std::shared_ptr<Server>& server = servers[number];
   if (server == nullptr) {
-    auto device = rt::make_cpu_device({.workers = 0, .arch = {}, .number = number});
+    const auto workers = static_cast<unsigned>(rt::configured_number(rt::Setting::CpuWorkers));
+    auto device = rt::make_cpu_device({.workers = workers, .arch = {}, .number = number});
     if (!device.has_value()) return device.error();
     server = rt::make_server(std::move(*device));
   }
@@ -92,20 +93,24 @@ Result<Client> open_named(const std::string& device) {
 }  // namespace
 
 Result<Client> Client::open(const std::string& device) {
-  return rt::or_no_memory([&] { return open_named(device); });
+  return rt::or_no_memory([&]() -> Result<Client> {
+    if (auto ok = rt::check_configuration(); !ok.has_value()) return ok.error();
+    return open_named(device);
+  });
 }
 
 Client Client::default_client() {
   static const Client client = [] {
-    const char* named = std::getenv("KILN_DEVICE");
-    if (named == nullptr || *named == 0) {
+    rt::check_configuration().value();
+    const std::string named = rt::configured_text(rt::Setting::Device);
+    if (named.empty()) {
       const auto gpu = first_cuda_server();
       return gpu.has_value() ? Client(*gpu) : open("cpu").value();
     }
     auto opened = open(named);
     if (opened.has_value()) return *opened;
     Error::Data data = opened.error().data();
-    data.message = "KILN_DEVICE: " + data.message;
+    data.message = rt::configured_by(rt::Setting::Device) + ": " + data.message;
     throw Exception(Error(std::move(data)));
   }();
   return client;

@@ -1,13 +1,13 @@
 // Opens the code generator's library by name and refuses one that was not built with this runtime.
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "kiln/runtime/compiler.h"
 #include "kiln_build_id.h"
+#include "src/config.h"
 
 namespace kiln {
 namespace {
@@ -75,8 +75,8 @@ CodegenHandle open_code_generator() {
   std::string tried;
   try {
     std::vector<std::string> paths;
-    if (const char* named = std::getenv("KILN_CODEGEN"); named != nullptr && *named != 0) {
-      paths = {named};  // the user's word: nothing else is tried
+    if (std::string named = rt::configured_text(rt::Setting::Codegen); !named.empty()) {
+      paths = {std::move(named)};  // the user's word: nothing else is tried
     } else {
       if (const std::string folder = own_folder(); !folder.empty()) paths.push_back(folder + kLibrary);
       paths.push_back(kLibrary);

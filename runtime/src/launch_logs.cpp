@@ -1,31 +1,16 @@
 #include "src/launch_logs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "kiln/ir/message.h"
+#include "src/config.h"
 
 namespace kiln::rt {
 namespace {
-
-constexpr std::uint64_t kDefaultBytes = std::uint64_t{1} << 20;
-
-std::uint64_t bytes_at_first() {
-  const char* text = std::getenv("KILN_LOG_BYTES");
-  if (text == nullptr || *text == 0) return kDefaultBytes;
-  std::uint64_t bytes = 0;
-  const char* const end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, bytes);
-  if (error == std::errc() && stop == end) return bytes;
-  std::fprintf(stderr, "kiln: KILN_LOG_BYTES is '%s', which is no number of bytes; a launch's log has %llu\n", text,
-               static_cast<unsigned long long>(kDefaultBytes));
-  return kDefaultBytes;
-}
 
 // One call for a line, which locks the stream: lines of several threads do not mix.
 void to_stderr(const LogLine& line) {
@@ -43,7 +28,8 @@ void give(const LogSink& sink, const LogLine& line) noexcept {
 
 }  // namespace
 
-LaunchLogs::LaunchLogs(Device& device) : device_(device), bytes_(bytes_at_first()), sink_(std::make_shared<const LogSink>()) {}
+LaunchLogs::LaunchLogs(Device& device)
+    : device_(device), bytes_(configured_number(Setting::KernelLogBytes)), sink_(std::make_shared<const LogSink>()) {}
 
 LaunchLogs::~LaunchLogs() {
   for (const auto& log : all_)

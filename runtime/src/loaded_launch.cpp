@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "src/launch_modes.h"
 #include "src/launch_validation.h"
 #include "src/local_server.h"
 #include "src/memory_order.h"
@@ -12,9 +13,10 @@ Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedL
   LaunchFacts facts;
   facts.kernel = *launch.name;
   if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return of_launch(facts, ok.error());
-  if (auto error = validate_config(facts, launch.config, properties())) return refused_loaded(launch.uses, *error);
+  const bool dropped = dropped_now(*this, stream);
+  if (auto error = validate_config(facts, launch.config, properties())) return dropped ? *error : refused_loaded(launch.uses, *error);
   const Dim3& grid = launch.config.grid;
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Event{};
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || dropped) return Event{};
   if (auto ok = captures_.refuse(stream, "a launch of a module that Kiln did not compile", Captures::Refused::IsPart); !ok.has_value())
     return refused_loaded(launch.uses, of_launch(facts, ok.error()));
   if (auto error = device_->prepare(launch.program, launch.config)) return refused_loaded(launch.uses, of_launch(facts, *error));

@@ -5,8 +5,10 @@
 #include <new>
 #include <string>
 
+#include "src/launch_modes.h"
 #include "src/launch_validation.h"
 #include "src/memory_order.h"
+#include "src/server_log.h"
 
 namespace kiln {
 
@@ -92,7 +94,9 @@ void LocalServer::free(Allocation& allocation) noexcept {
   order_write(allocation, after);  // nobody else can name it any more
   log_.freed(allocation.id);
   if (allocation.storage->owner != nullptr) leave_adopted(allocation, after);
+  const std::uint64_t bytes = allocation.storage->bytes;
   device_->retire(std::move(allocation.storage), after);
+  if (logs(LogArea::Memory, LogLevel::Debug)) tell_free(*this, allocation.id, bytes);
 }
 
 // Enqueues a copy, fill or upload under its scope.
@@ -325,6 +329,9 @@ Result<void> LocalServer::device_state(ErrorCode code) const {
 Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& request) {
   if (request.variant == nullptr) return invalid("NoKernel", "the launch names no kernel");
   const LaunchPlan& plan = programs_.plan(*request.variant, request.mode);
+  if (any_override()) {
+    if (const LaunchMode mode = mode_of_launch(*this, stream); drops_launch(mode)) return drop_launch(plan, request, mode);
+  }
   bool nothing_to_do = false;
   if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return refused_launch(plan, request, ok.error());
   if (auto error = validate(plan, request, nothing_to_do)) return refused_launch(plan, request, std::move(*error));
@@ -338,11 +345,7 @@ Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& 
       return refused_launch(plan, request, ok.error());
   }
   if (plan.error) return failed_launch(plan, request, *plan.error);
-  bool aligned16 = true;
-  for (const LaunchArg& arg : request.args) {
-    if (arg.is_buffer && !empty(arg.binding)) aligned16 = aligned16 && reinterpret_cast<std::uintptr_t>(address(arg.binding)) % 16 == 0;
-  }
-  const Result<const Program*> program = programs_.get(plan, *request.variant, request.mode, request.config.block, aligned16);
+  const Result<const Program*> program = programs_.get(plan, *request.variant, request.mode, request.config.block, aligned_to_16(request));
   if (!program.has_value()) return failed_launch(plan, request, program.error());
   if (auto error = device_->prepare(*(*program)->code, request.config)) return refused_launch(plan, request, std::move(*error));
   return enqueue(stream, plan, **program, request);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kiln/runtime/modes.h"
 #include "src/allocation.h"
 #include "src/capture/captures.h"
 #include "src/device.h"
@@ -46,6 +47,7 @@ class LocalServer final : public Server {
   void on_log(LogSink sink) override {
     if (!forked()) logs_.set_sink(std::move(sink));
   }
+  Result<void> compile_queued() override;
   void log_bytes(std::uint64_t bytes) override {
     if (!forked()) logs_.set_bytes(bytes);
   }
@@ -101,6 +103,7 @@ class LocalServer final : public Server {
   // `claim_writes`; what it found to be logged is handed on at the end.
   template <class Operation, class Claim>
   auto enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation());
+  void note_failure(const Error& error) noexcept;
   // The operations, below that.
   Result<Memory> allocate_now(std::uint64_t bytes);
   Result<Memory> adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only);
@@ -115,6 +118,7 @@ class LocalServer final : public Server {
   Result<void> sync_all_now();
   Result<Event> launch_loaded_now(std::uint64_t stream, const LoadedLaunch& launch);
 
+  Result<void> drop_launch(const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode);  // it does not run
   Result<void> validate_arguments_of(const LaunchPlan& plan, const LaunchRequest& request) const;
   std::optional<Error> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
   Error refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
@@ -166,6 +170,7 @@ class LocalServer final : public Server {
   FaultSlots slots_;
   LaunchLogs logs_;
   std::atomic<std::uint64_t> next_memory_{1};
+  std::atomic<bool> told_lost_{false};
 
   struct Adopted {
     std::uint64_t address = 0, bytes = 0;
@@ -202,6 +207,7 @@ void LocalServer::for_each_used(const LaunchPlan& plan, const LaunchRequest& req
   }
 }
 
+bool aligned_to_16(const LaunchRequest& request);  // all its buffers
 // The memory of a binding for the bookkeeping.
 MemoryRange memory_range(const Binding& binding);
 

@@ -1,6 +1,14 @@
 #include "src/programs.h"
 
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
 #include "kiln/ir/text.h"
+#include "src/config.h"
+#include "src/logging.h"
 #include "src/program_key.h"
 
 namespace kiln::rt {
@@ -23,6 +31,13 @@ Error compile_error(ErrorCode code, const std::string& kernel, std::string messa
 
 // The device's room, or the host's, may be there the next time; all other failures are the kernel's own, and stay.
 bool may_change(const Result<const Program*>& outcome) { return !outcome.has_value() && outcome.error().code() == ErrorCode::OutOfMemory; }
+
+// A kernel that needed no compiling of its own.
+void count(const Result<const Program*>& outcome) {
+  KernelRegistration registration;
+  if (outcome.has_value()) registration.loaded();
+  else registration.failed(outcome.error());
+}
 
 }  // namespace
 
@@ -59,59 +74,257 @@ const LaunchPlan& Programs::plan(const Variant& variant, Mode mode) {
   return *plans_.try_emplace(key, std::move(made)).first->second;  // another thread may have been first
 }
 
+const Programs::Entry* Programs::find(const LaunchPlan& plan, const Shape& shape) const {
+  for (const Entry& e : plan.entries_) {
+    if (e.shape != shape) continue;
+    plan.last_.store(&e, std::memory_order_release);
+    return &e;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Programs::Outcome> Programs::take_unreported(const LaunchPlan& plan, const Shape& shape) {
+  std::vector<Entry>& all = own(plan).unreported_;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Entry& e) { return e.shape == shape; });
+  if (found == all.end()) return nullptr;
+  std::shared_ptr<const Outcome> outcome = std::move(found->outcome);
+  all.erase(found);
+  if (all.empty()) std::erase(unreported_, &own(plan));
+  return outcome;
+}
+
 Result<const Program*> Programs::get(const LaunchPlan& plan, const Variant& variant, Mode mode, const Dim3& block, bool aligned16) {
-  const std::array<std::uint32_t, 3> shape{block.x, block.y, block.z};
-  const auto fits = [&](const LaunchPlan::Entry& e) { return e.block == shape && e.aligned16 == aligned16; };
-  if (const LaunchPlan::Entry* last = plan.last_.load(std::memory_order_acquire); last != nullptr && fits(*last)) return *last->outcome;
-  const auto find = [&]() -> const Outcome* {
-    for (const LaunchPlan::Entry& e : plan.entries_) {
-      if (!fits(e)) continue;
-      plan.last_.store(&e, std::memory_order_release);
-      return e.outcome.get();
-    }
-    return nullptr;
-  };
+  const Shape shape{{block.x, block.y, block.z}, aligned16};
+  if (const Entry* last = plan.last_.load(std::memory_order_acquire); last != nullptr && last->shape == shape) return *last->outcome;
+  bool failed_before = false;
   {
     const std::shared_lock lock(mutex_);
-    if (const Outcome* outcome = find()) return *outcome;
+    if (const Entry* entry = find(plan, shape)) return *entry->outcome;
+    failed_before = !plan.unreported_.empty();
+  }
+  if (failed_before) {
+    const std::unique_lock lock(mutex_);
+    if (const auto failure = take_unreported(plan, shape)) return *failure;
   }
   const Result<const ir::Prepared*> prepared = variant.prepared(mode);
   if (!prepared.has_value()) return prepared.error();
-  std::shared_ptr<const Outcome> outcome = compiled(**prepared, plan, device_.compile_options((*prepared)->kernel, block, aligned16));
-  const std::unique_lock lock(mutex_);
-  if (const Outcome* known = find()) return *known;
-  if (may_change(*outcome)) return *outcome;
-  plans_.at(plan.key_)->entries_.push_back({shape, aligned16, outcome});
+  CompileOptions options = device_.compile_options((*prepared)->kernel, block, aligned16);
+  const ProgramKey key{ir::print((*prepared)->kernel), options};
+  std::string serialised = serialise(key);
+
+  std::vector<std::unique_ptr<Job>> batch;
+  std::shared_ptr<Flight> flight;
+  std::unique_lock lock(flight_mutex_);
+  if (const auto at = flights_.find(serialised); at == flights_.end()) {
+    // It lives as long as this call, which waits for it.
+    queue_.push_back(make_job(serialised, std::move(options), {std::shared_ptr<const void>(), *prepared}, plan, shape, false));
+    flight = queue_.back()->flight;
+    try {
+      flights_.emplace(std::move(serialised), flight);
+    } catch (...) {
+      queue_.pop_back();
+      throw;
+    }
+    start(batch);
+  } else {
+    flight = at->second;
+    if (Job* job = flight->waiting) {
+      const auto same = [&](const Asked& a) { return a.plan == &plan && a.shape == shape; };
+      if (std::none_of(job->asked.begin(), job->asked.end(), same))
+        job->asked.push_back({&plan, shape, std::make_optional<KernelRegistration>(), false});
+      start(batch);
+    }
+  }
+  if (batch.empty()) {
+    landed_.wait(lock, [&] { return flight->landed; });
+  } else {
+    lock.unlock();
+    run(batch);
+    lock.lock();
+  }
+  const bool was_queued = flight->was_queued, first = flight->first_plan == &plan && flight->first_shape == shape;
+  lock.unlock();
+
+  const std::shared_ptr<const Outcome> outcome(flight, &flight->outcome);
+  const std::unique_lock plans_lock(mutex_);
+  if (const Entry* known = find(plan, shape)) return *known->outcome;
+  (void)take_unreported(plan, shape);  // it is reported here
+  if (may_change(*outcome) || (was_queued && !outcome->has_value())) return *outcome;
+  if (!first) count(*outcome);  // another kernel's program
+  own(plan).entries_.push_back({shape, outcome});
   return *outcome;
 }
 
-std::shared_ptr<const Programs::Outcome> Programs::compiled(const ir::Prepared& prepared, const LaunchPlan& plan, CompileOptions options) {
-  const ProgramKey key{ir::print(prepared.kernel), std::move(options)};
-  const std::string serialised = serialise(key);
-  // What those who wait get when this thread is torn away by an exception.
-  auto own =
-      std::make_shared<Flight>(compile_error(ErrorCode::CompilePanicked, prepared.kernel.name, "compiling the kernel was abandoned"));
-  std::unique_lock lock(flight_mutex_);
-  const auto [at, first] = flights_.try_emplace(serialised, own);
-  const std::shared_ptr<Flight> flight = at->second;
-  if (first) {
-    lock.unlock();
-    try {
-      own->outcome = compile(prepared, plan, key.options);
-    } catch (...) {
-      lock.lock();
-      own->landed = true;
-      landed_.notify_all();
-      throw;
-    }
-    lock.lock();
-    own->landed = true;
-    landed_.notify_all();
-    if (may_change(own->outcome)) flights_.erase(serialised);  // who waits for it has it; the next launch tries again
-  } else {
-    landed_.wait(lock, [&] { return flight->landed; });
+void Programs::share(const LaunchPlan& plan, const Shape& shape, const std::shared_ptr<Flight>& flight) {
+  const std::unique_lock lock(mutex_);
+  if (find(plan, shape) != nullptr) return;
+  own(plan).entries_.push_back({shape, std::shared_ptr<const Outcome>(flight, &flight->outcome)});
+  count(flight->outcome);
+}
+
+bool Programs::queue(const LaunchPlan& plan, const Variant& variant, Mode mode, const Dim3& block, bool aligned16) {
+  const Shape shape{{block.x, block.y, block.z}, aligned16};
+  if (const Entry* last = plan.last_.load(std::memory_order_acquire); last != nullptr && last->shape == shape) return false;
+  const auto is_queued = [&] { return std::find(plan.queued_.begin(), plan.queued_.end(), shape) != plan.queued_.end(); };
+  {
+    const std::shared_lock lock(mutex_);
+    if (is_queued() || find(plan, shape) != nullptr) return false;
   }
-  return {flight, &flight->outcome};
+  const Result<const ir::Prepared*> prepared = variant.prepared(mode);
+  if (!prepared.has_value()) return false;  // the plan has the error, and every launch
+  CompileOptions options = device_.compile_options((*prepared)->kernel, block, aligned16);
+  const ProgramKey key{ir::print((*prepared)->kernel), options};
+  std::string serialised = serialise(key);
+  {
+    const std::unique_lock lock(mutex_);
+    if (is_queued() || find(plan, shape) != nullptr) return false;  // another thread was first
+    own(plan).queued_.push_back(shape);
+    (void)take_unreported(plan, shape);
+  }
+  const auto no_longer_queued = [&] {
+    const std::unique_lock lock(mutex_);
+    std::erase(own(plan).queued_, shape);
+  };
+  std::shared_ptr<Flight> other;  // an equal kernel's
+  bool landed = false;
+  try {
+    auto owned = std::make_shared<const ir::Prepared>(**prepared);
+    const std::lock_guard lock(flight_mutex_);
+    if (const auto at = flights_.find(serialised); at == flights_.end()) {
+      queue_.reserve(queue_.size() + 1);
+      auto job = make_job(serialised, std::move(options), std::move(owned), plan, shape, true);
+      flights_.emplace(std::move(serialised), job->flight);
+      queue_.push_back(std::move(job));
+    } else if (Job* waiting = at->second->waiting) {
+      waiting->asked.push_back({&plan, shape, std::make_optional<KernelRegistration>(), true});
+    } else {
+      other = at->second;
+      landed = other->landed;
+    }
+  } catch (...) {
+    no_longer_queued();
+    throw;
+  }
+  if (other != nullptr) {  // where it is being compiled, who launches this kernel will find it
+    no_longer_queued();
+    if (landed) share(plan, shape, other);
+    return false;
+  }
+  if (logs(LogArea::Compile, LogLevel::Debug)) say(LogArea::Compile, LogLevel::Debug, "kernel '" + *plan.name + "' is queued");
+  return true;
+}
+
+void Programs::compile_queued() {
+  std::vector<std::unique_ptr<Job>> batch;
+  std::unique_lock lock(flight_mutex_);
+  start(batch);
+  if (!batch.empty()) {
+    lock.unlock();
+    run(batch);
+    lock.lock();
+  }
+  landed_.wait(lock, [&] { return flying_ == 0; });
+}
+
+std::unique_ptr<Programs::Job> Programs::make_job(std::string key, CompileOptions options, std::shared_ptr<const ir::Prepared> prepared,
+                                                  const LaunchPlan& plan, const Shape& shape, bool queued) {
+  auto job = std::make_unique<Job>();
+  // What those who wait get when the thread that compiles is torn away by an exception.
+  job->flight =
+      std::make_shared<Flight>(compile_error(ErrorCode::CompilePanicked, prepared->kernel.name, "compiling the kernel was abandoned"));
+  job->flight->was_queued = queued;
+  job->flight->waiting = job.get();
+  job->flight->first_plan = &plan;
+  job->flight->first_shape = shape;
+  job->key = std::move(key);
+  job->options = std::move(options);
+  job->prepared = std::move(prepared);
+  job->asked.push_back({&plan, shape, std::make_optional<KernelRegistration>(), queued});
+  return job;
+}
+
+void Programs::start(std::vector<std::unique_ptr<Job>>& batch) noexcept {
+  batch.swap(queue_);
+  flying_ += batch.size();
+  for (const auto& job : batch) job->flight->waiting = nullptr;
+}
+
+// On as many threads as there are to be had; this one is among them, so that all of it is done.
+void Programs::run(std::vector<std::unique_ptr<Job>>& batch) noexcept {
+  const auto begin = std::chrono::steady_clock::now();
+  if (std::any_of(batch.begin(), batch.end(), [](const auto& job) { return job->flight->was_queued; })) {
+    const std::unique_lock lock(mutex_);
+    for (LaunchPlan* plan : unreported_) plan->unreported_.clear();  // of batches before: stale
+    unreported_.clear();
+  }
+  std::atomic<std::size_t> next{0};
+  const auto work = [&]() noexcept {
+    for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < batch.size();) run_one(*batch[i]);
+  };
+  std::vector<std::thread> others;
+  if (batch.size() > 1) try {
+      const std::size_t most = std::min(batch.size(), std::size_t{configured_number_or_threads(Setting::Parallelism)});
+      others.reserve(most - 1);
+      while (others.size() + 1 < most) others.emplace_back(work);
+    } catch (const std::exception&) {  // no thread is to be had: fewer do the same work
+    }
+  work();
+  const std::size_t threads = others.size() + 1;
+  for (std::thread& thread : others) thread.join();
+  if (batch.size() > 1 && logs(LogArea::Compile, LogLevel::Info)) try {
+      const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
+      say(LogArea::Compile, LogLevel::Info,
+          std::to_string(batch.size()) + " kernels compiled in " + std::to_string(ms) + " ms on " + std::to_string(threads) +
+              (threads == 1 ? " thread" : " threads"));
+    } catch (const std::bad_alloc&) {}
+}
+
+void Programs::run_one(Job& job) noexcept {
+  Flight& flight = *job.flight;
+  try {
+    flight.outcome = compile(*job.prepared, *job.asked.front().plan, job.options);
+  } catch (...) {  // no memory of the host, not even for an error that says so
+    flight.outcome = Outcome(no_host_memory());
+  }
+  settle(job);
+  try {
+    hand_out(job);
+  } catch (...) {  // no memory of the host for what is kept: who launches these kernels looks further
+  }
+  const std::lock_guard lock(flight_mutex_);
+  // Who waits for it has it; the next launch tries again.
+  if (may_change(flight.outcome) || (flight.was_queued && !flight.outcome.has_value())) flights_.erase(job.key);
+  flight.landed = true;
+  --flying_;
+  landed_.notify_all();
+}
+
+void Programs::settle(Job& job) noexcept {
+  const Outcome& outcome = job.flight->outcome;
+  for (Asked& asked : job.asked) {
+    if (!outcome.has_value()) asked.registration->failed(outcome.error());
+    else if (&asked == &job.asked.front()) asked.registration->compiled();
+    else asked.registration->loaded();
+  }
+}
+
+// To the plans whose launches asked for it.
+void Programs::hand_out(Job& job) {
+  const std::shared_ptr<const Outcome> outcome(job.flight, &job.flight->outcome);
+  const std::unique_lock lock(mutex_);
+  for (Asked& asked : job.asked)
+    if (asked.queued) std::erase(own(*asked.plan).queued_, asked.shape);
+  if (may_change(*outcome)) return;
+  for (Asked& asked : job.asked) {
+    LaunchPlan& plan = own(*asked.plan);
+    if (find(plan, asked.shape) != nullptr) continue;
+    if (outcome->has_value() || !job.flight->was_queued) {
+      plan.entries_.push_back({asked.shape, outcome});
+    } else if (asked.queued) {
+      if (plan.unreported_.empty()) unreported_.push_back(&plan);
+      plan.unreported_.push_back({asked.shape, outcome});
+    }
+  }
 }
 
 Programs::Outcome Programs::compile(const ir::Prepared& prepared, const LaunchPlan& plan, const CompileOptions& options) try {
@@ -123,9 +336,16 @@ Programs::Outcome Programs::compile(const ir::Prepared& prepared, const LaunchPl
     compiler = handle.compiler;
   }
   compilations_.fetch_add(1, std::memory_order_relaxed);
+  const auto begin = std::chrono::steady_clock::now();
   const CompiledCode code = compiler->compile(prepared, options);
   auto loaded = device_.load(code, {kernel, plan.layout});
   if (!loaded.has_value()) return loaded.error();
+  if (logs(LogArea::Compile, LogLevel::Info)) {
+    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
+    say(LogArea::Compile, LogLevel::Info,
+        "kernel '" + kernel + "' compiled for " + options.arch + " in " + std::to_string(us / 1000) + "." + std::to_string(us / 100 % 10) +
+            " ms, " + std::to_string(code.code.size()) + " bytes");
+  }
   auto program = std::make_unique<Program>();
   program->name = plan.name;
   program->code = std::move(*loaded);

@@ -7,12 +7,14 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "kiln/runtime/compiler.h"
+#include "kiln/runtime/statistics.h"
 #include "src/device.h"
 #include "src/launch_facts.h"
 #include "src/requirements.h"
@@ -39,17 +41,25 @@ struct LaunchPlan {
 
  private:
   friend class Programs;
-  struct Entry {
+  using Outcome = Result<const Program*>;
+  // Which of its programs: what decides the code beside the variant and the mode.
+  struct Shape {
     std::array<std::uint32_t, 3> block;
     bool aligned16;
-    std::shared_ptr<const Result<const Program*>> outcome;  // shared with all of equal key
+    bool operator==(const Shape&) const = default;
+  };
+  struct Entry {
+    Shape shape;
+    std::shared_ptr<const Outcome> outcome;  // shared with all of equal key
   };
   std::uint64_t key_ = 0;                            // of the variant and the mode
   std::deque<Entry> entries_;                        // guarded by Programs; an entry stays where it is
   mutable std::atomic<const Entry*> last_{nullptr};  // the one asked for last
+  std::vector<Shape> queued_;                        // guarded by Programs
+  std::vector<Entry> unreported_;                    // failures of queued programs, each for one launch; guarded by Programs
 };
 
-// Thread-safe. No lock is held while anything is prepared or compiled.
+// The one place that obtains a program, and the compile queue. Thread-safe. No lock is held while anything is prepared or compiled.
 class Programs {
  public:
   // `compiler` null: the process's code generator.
@@ -59,35 +69,78 @@ class Programs {
   const LaunchPlan& plan(const Variant& variant, ir::PrepareOptions::Mode mode);
 
   // The program for a block shape and the alignment of the arguments. Equal kernels share one; who asks for a program that is being
-  // compiled waits for it. A failure is kept and given again, unless it was
-  // one of room on the device, which may be there the next time. `variant` and `mode` are those of the plan. O(1) and without allocation
-  // after the first time.
+  // compiled waits for it. Where it has to be compiled, all that is queued is compiled with it. A failure is kept and given again, unless
+  // it was one of room on the device, which may be there the next time, or the program was queued: then it is given once to each kernel
+  // that asked, and the next one compiles anew. `variant` and `mode` are those of the plan. O(1) and without allocation after the first
+  // time.
   Result<const Program*> get(const LaunchPlan& plan, const Variant& variant, ir::PrepareOptions::Mode mode, const Dim3& block,
                              bool aligned16);
+
+  // The same program, to be compiled later. Nothing happens where it is there or queued already; what is known of an older failure while
+  // queued is forgotten. Whether it was queued now. The variant need not live on. O(1) and without allocation where nothing happens.
+  bool queue(const LaunchPlan& plan, const Variant& variant, ir::PrepareOptions::Mode mode, const Dim3& block, bool aligned16);
+  // Compiles what is queued, on as many threads as the configuration says; waits for those that are being compiled.
+  void compile_queued();
 
   std::uint64_t compilations() const { return compilations_.load(std::memory_order_relaxed); }
 
  private:
-  using Outcome = Result<const Program*>;
+  using Outcome = LaunchPlan::Outcome;
+  using Shape = LaunchPlan::Shape;
+  using Entry = LaunchPlan::Entry;
+  // A program of a plan that is to be had from a job.
+  struct Asked {
+    const LaunchPlan* plan;
+    Shape shape;
+    std::optional<KernelRegistration> registration;
+    bool queued;  // its launch was dropped: a failure is kept for the next one
+  };
+  // One program to be compiled.
+  struct Flight;
+  struct Job {
+    std::shared_ptr<Flight> flight;
+    std::string key;  // serialised
+    CompileOptions options;
+    std::shared_ptr<const ir::Prepared> prepared;
+    std::vector<Asked> asked;  // not empty; those after the first share the program
+  };
   struct Flight {
     explicit Flight(Outcome abandoned) : outcome(std::move(abandoned)) {}
-    bool landed = false;  // guarded by flight_mutex_
-    Outcome outcome;      // constant once landed
+    // All guarded by flight_mutex_.
+    bool landed = false;
+    bool was_queued = false;
+    Job* waiting = nullptr;  // in the queue; null: it is being compiled, or has landed
+    const LaunchPlan* first_plan = nullptr;
+    Shape first_shape{};
+    Outcome outcome;  // constant once landed
   };
 
-  std::shared_ptr<const Outcome> compiled(const ir::Prepared& prepared, const LaunchPlan& plan, CompileOptions options);
+  const Entry* find(const LaunchPlan& plan, const Shape& shape) const;                         // under mutex_
+  std::shared_ptr<const Outcome> take_unreported(const LaunchPlan& plan, const Shape& shape);  // under mutex_, unique
+  LaunchPlan& own(const LaunchPlan& plan) { return *plans_.at(plan.key_); }                    // under mutex_, unique
+  std::unique_ptr<Job> make_job(std::string key, CompileOptions options, std::shared_ptr<const ir::Prepared> prepared,
+                                const LaunchPlan& plan, const Shape& shape, bool queued);
+  void start(std::vector<std::unique_ptr<Job>>& batch) noexcept;  // under flight_mutex_: takes the queue
+  void run(std::vector<std::unique_ptr<Job>>& batch) noexcept;
+  void run_one(Job& job) noexcept;
+  void hand_out(Job& job);
+  void settle(Job& job) noexcept;
+  void share(const LaunchPlan& plan, const Shape& shape, const std::shared_ptr<Flight>& flight);  // landed, and not may_change
   Outcome compile(const ir::Prepared& prepared, const LaunchPlan& plan, const CompileOptions& options);
 
   Device& device_;
   Compiler* compiler_;
   static constexpr std::size_t kRecent = 256;
   std::array<std::atomic<const LaunchPlan*>, kRecent> recent_{};          // by key, so that a launch takes no lock to find its plan
-  std::shared_mutex mutex_;                                               // plans and their entries
+  mutable std::shared_mutex mutex_;                                       // plans, their entries, queued_ and unreported_
   std::unordered_map<std::uint64_t, std::unique_ptr<LaunchPlan>> plans_;  // by variant and mode
-  std::mutex flight_mutex_;
+  std::vector<LaunchPlan*> unreported_;                                   // plans that have any; guarded by mutex_
+  std::mutex flight_mutex_;                                               // never held together with mutex_
   std::condition_variable landed_;
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;  // by serialised key
-  std::vector<std::unique_ptr<Program>> programs_;                    // guarded by flight_mutex_
+  std::vector<std::unique_ptr<Job>> queue_;
+  std::size_t flying_ = 0;                          // jobs that were taken out of the queue and have not landed
+  std::vector<std::unique_ptr<Program>> programs_;  // guarded by flight_mutex_
   std::atomic<std::uint64_t> compilations_{0};
 };
 

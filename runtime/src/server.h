@@ -33,6 +33,7 @@ class Server : public std::enable_shared_from_this<Server> {
   virtual Result<void> launch(std::uint64_t stream, const LaunchRequest& request) = 0;
   virtual Result<void> sync_stream(std::uint64_t stream) = 0;
   virtual Result<void> sync_all() = 0;
+  virtual Result<void> compile_queued() = 0;
   virtual void on_log(LogSink sink) = 0;
   virtual void log_bytes(std::uint64_t bytes) = 0;
   virtual void free(Allocation& allocation) noexcept = 0;  // of the last reference to the memory

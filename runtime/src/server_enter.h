@@ -11,6 +11,7 @@ auto LocalServer::enter(Operation&& operation, Claim&& claim_writes) -> decltype
   if (auto ok = same_process(); !ok.has_value()) return ok.error();
   auto result = operation();
   logs_.deliver();
+  if (!result.has_value()) note_failure(result.error());
   return result;
 } catch (const std::bad_alloc&) {
   claim_writes();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/server_enter.h"
+#include "src/server_log.h"
 
 namespace kiln::rt {
 namespace {
@@ -37,6 +38,12 @@ Result<Device*> LocalServer::reachable_device() {
   return device_.get();
 }
 
+// Tells of a lost device once.
+void LocalServer::note_failure(const Error& error) noexcept {
+  const bool lost = error.is_device_poisoned() && !told_lost_.exchange(true, std::memory_order_relaxed);
+  if (lost || logs(LogArea::Failure, LogLevel::Info)) tell_failure(*this, error, lost);
+}
+
 void LocalServer::claim(const Binding& binding, const Error& why) noexcept {
   if (forked() || binding.memory == nullptr) return;
   ByteRange range = binding.range;
@@ -48,7 +55,9 @@ void LocalServer::claim(const Binding& binding, const Error& why) noexcept {
 }
 
 Result<Memory> LocalServer::allocate(std::uint64_t bytes) {
-  return enter([&] { return allocate_now(bytes); }, [] {});
+  auto memory = enter([&] { return allocate_now(bytes); }, [] {});
+  if (logs(LogArea::Memory, LogLevel::Debug)) tell_allocation(*this, bytes, memory);
+  return memory;
 }
 
 Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only) {
@@ -65,6 +74,7 @@ Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& requ
                             rt::claim(request.args[i].binding, out_of_memory());
                         }
                       });
+  if (logs(LogArea::Launch, LogLevel::Debug)) tell_launch(*this, stream, request, result, dropped_now(*this, stream));
   return captures_.watch(stream, std::move(result));
 }
 
@@ -101,11 +111,24 @@ Result<void> LocalServer::sync(std::span<const Binding> ranges) {
 }
 
 Result<void> LocalServer::sync_stream(std::uint64_t stream) {
-  return enter([&] { return sync_stream_now(stream); }, [] {});
+  auto result = enter([&] { return sync_stream_now(stream); }, [] {});
+  if (logs(LogArea::Stream, LogLevel::Debug)) tell_wait(*this, &stream);
+  return result;
 }
 
 Result<void> LocalServer::sync_all() {
-  return enter([&] { return sync_all_now(); }, [] {});
+  auto result = enter([&] { return sync_all_now(); }, [] {});
+  if (logs(LogArea::Stream, LogLevel::Debug)) tell_wait(*this, nullptr);
+  return result;
+}
+
+Result<void> LocalServer::compile_queued() {
+  return enter(
+      [&]() -> Result<void> {
+        programs_.compile_queued();
+        return {};
+      },
+      [] {});
 }
 
 }  // namespace kiln::rt

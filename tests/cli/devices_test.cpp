@@ -54,9 +54,44 @@ TEST_CASE("doctor says what is wrong with a code generator that cannot be used, 
 
 TEST_CASE("doctor takes one line for each check, and names variables of Kiln's that nothing reads") {
   const auto result = kiln_program({"doctor"}, {"KILN_CODEGEN=/nonexistent/libkiln_codegen.so", "KILN_DEVIEC=x"});
-  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 10);  // the version, eight checks, the verdict
+  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 11);  // the version, nine checks, the verdict
   CHECK(result.out.find("KILN_DEVIEC=x (nothing reads a variable of that name)") != std::string::npos);
   CHECK(result.out.find("libkiln_codegen.so (nothing reads") == std::string::npos);
+}
+
+TEST_CASE("doctor shows the configuration and where each value comes from, or what is wrong with it and ends with 1") {
+  const TempFolder folder;
+  const std::string file = folder.write("kiln.json", R"({
+  "compilation": {"parallelism": 3},
+  "kernels": {
+    "log_bytes": 4096
+  }
+})");
+  const auto good = kiln_program({"doctor", "--json"}, {"KILN_CONFIG=" + file, "KILN_LOG_BYTES=128", "KILN_CPU_WORKERS=3"});
+  CHECK(good.status == 0);
+  const auto all = json_of(good);
+  const auto setting = [&](const std::string& variable) {
+    for (const auto& one : all["configuration"])
+      if (one["variable"] == variable) return one["value"].get<std::string>() + " from " + one["from"].get<std::string>();
+    return std::string("none");
+  };
+  CHECK(setting("KILN_COMPILE_JOBS") == "3 from " + file + ":2");
+  CHECK(setting("KILN_LOG_BYTES") == "128 from KILN_LOG_BYTES");  // the variable wins
+  CHECK(setting("KILN_LOG") == "warning from default");
+  CHECK(setting("KILN_CONFIG") == file + " from KILN_CONFIG");
+  CHECK(good.out.find("3 workers") != std::string::npos);
+  CHECK(kiln_program({"doctor"}, {"KILN_CONFIG=" + file}).out.find("kernels.log_bytes = 4096 (" + file + ":4)") != std::string::npos);
+
+  folder.write("kiln.json", "{\n  \"compilation\": {\"jobs\": 3}\n}");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"doctor"},
+        {"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]", "--arg", "inout:f32:[1]", "--arg", "f32:1"}}) {
+    const auto bad = kiln_program(command, {"KILN_CONFIG=" + file});
+    CHECK(bad.status == 1);
+    const std::string text = bad.out + bad.err;
+    CHECK(text.find("'compilation.jobs' is no setting; the section 'compilation' has parallelism") != std::string::npos);
+    CHECK(text.find("kiln.json:2") != std::string::npos);
+  }
 }
 
 TEST_CASE("what needs no compiler works without one, and what needs one says which was tried") {

@@ -426,7 +426,9 @@ kernel "says" {
   CHECK(json_of(small)["log"][1]["text"] ==
         "1 line of log by kernel 'says' was dropped: the log of a launch has 128 bytes; raise KILN_LOG_BYTES, or call the "
         "client's log_bytes()");
-  CHECK(run("[3,255]", {}, {"KILN_LOG_BYTES=much"}).err.find("KILN_LOG_BYTES is 'much', which is no number of bytes") != std::string::npos);
+  const auto wrong = run("[3,255]", {}, {"KILN_LOG_BYTES=much"});
+  CHECK(wrong.status == 1);
+  CHECK(wrong.err.find("the variable KILN_LOG_BYTES is 'much', and it takes a number from 0 to ") != std::string::npos);
   const auto trapped = run("[3,9]", {"--json"});
   CHECK(trapped.status == 1);
   const json document = json_of(trapped);

@@ -21,7 +21,7 @@ struct Rule {
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> table{
       {"ir/", {"ir/"}},
-      {"runtime/", {"runtime/", "ir/include/", "nlohmann/"}},
+      {"runtime/", {"runtime/", "ir/include/", "nlohmann/", "spdlog/"}},
       {"runtime/include/", {"runtime/include/", "ir/include/"}},
       {"runtime/include/kiln/runtime/compiler.h", {"ir/include/"}},
       {"runtime/cuda/", {"runtime/", "ir/include/"}},

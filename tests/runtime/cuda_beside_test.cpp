@@ -11,6 +11,7 @@
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/compiler.h"
 #include "kiln/runtime/cuda.h"
+#include "kiln/runtime/modes.h"
 #include "runtime/add_one.h"
 #include "src/local_server.h"
 #include "support/process.h"
@@ -95,6 +96,22 @@ TEST_CASE("an entry of PTX from memory or a file runs with arguments by its para
     CHECK(module.launch(client.stream(), "pair", {{1}, {1}}, by_value).has_value());
     CHECK(z.read().value() == std::vector<u64>{99});
   }
+}
+
+TEST_CASE("a launch of PTX does not run where launches are dropped, and is checked all the same") {
+  const Client client(make_sim_server());
+  const LoadedModule module = LoadedModule::from_memory(client, module_text()).value();
+  auto y = Buffer<u32>::from_host(client, std::vector<u32>(10, 5)).value();
+  const Param args[] = {Param::inout(y), Param::value(u32{10}), Param::value(u32{7})};
+  {
+    const auto pass = ProcessModeOverride::open(ProcessMode::CompileAndAutotune).value();
+    CHECK(module.launch(client.default_stream(), "add", for_num_elems(10), args).has_value());
+    const Param whole[] = {Param::out(y), Param::value(u32{10}), Param::value(u32{7})};
+    CHECK_FALSE(module.launch(client.default_stream(), "add", {{1}, {0}}, whole).has_value());
+    CHECK(y.read().value() == std::vector<u32>(10, 5));  // nothing is claimed either
+  }
+  CHECK(module.launch(client.default_stream(), "add", for_num_elems(10), args).has_value());
+  CHECK(y.read().value() == std::vector<u32>(10, 12));
 }
 
 TEST_CASE("with a driver that does not tell the parameters of an entry they are those of the text") {

@@ -50,6 +50,10 @@ TEST_CASE("the predicates of every error without causes follow the truth tables"
       {ErrorCode::IoDevicePoisoned,      "IoDevicePoisoned",      false, true,  true},
       {ErrorCode::IoUnknown,             "IoUnknown",             false, false, true},
       {ErrorCode::UnsupportedIo,         "UnsupportedIo",         false, false, true},
+      {ErrorCode::PoolCapacityExceeded,  "PoolCapacityExceeded",  false, false, true},
+      {ErrorCode::NoDeviceTransport,     "NoDeviceTransport",     false, false, false},
+      {ErrorCode::NotRegistered,         "NotRegistered",         false, false, false},
+      {ErrorCode::NotMeasured,           "NotMeasured",           false, false, false},
       {ErrorCode::TornDown,              "TornDown",              false, false, false},
       {ErrorCode::Unwritten,             "Unwritten",             false, false, false},
       {ErrorCode::Skipped,               "Skipped",               false, false, false},
@@ -71,6 +75,7 @@ TEST_CASE("the predicates of every error without causes follow the truth tables"
     CHECK(error.is_device_poisoned() == row.poisoned);
     CHECK(error.may_succeed_after_reclaim() == row.reclaim);
   }
+  CHECK(seen == static_cast<std::size_t>(ErrorCode::Generic) + 1);
 }
 
 TEST_CASE("the predicates of errors with causes ask the causes") {
@@ -105,6 +110,30 @@ TEST_CASE("the predicates of errors with causes ask the causes") {
     CHECK(row.error.is_refusal() == row.refusal);
     CHECK(row.error.is_device_poisoned() == row.poisoned);
   }
+}
+
+TEST_CASE("every combination of two causes gives Several what the table says") {
+  for (int i = 0; i <= static_cast<int>(ErrorCode::Generic); ++i)
+    for (int j = 0; j <= static_cast<int>(ErrorCode::Generic); ++j) {
+      const Error one = plain(static_cast<ErrorCode>(i)), two = plain(static_cast<ErrorCode>(j));
+      const Error both = with_causes(ErrorCode::Several, {one, two}),
+                  lost = with_causes(ErrorCode::Several, {with_causes(ErrorCode::Unwritten, {one}), two});
+      CAPTURE(both.text());
+      CHECK(both.is_refusal() == (one.is_refusal() && two.is_refusal()));
+      CHECK(both.is_device_poisoned() == (one.is_device_poisoned() || two.is_device_poisoned()));
+      CHECK(lost.is_refusal() == both.is_refusal());
+      CHECK(lost.is_device_poisoned() == both.is_device_poisoned());
+      CHECK_FALSE(both.may_succeed_after_reclaim());  // that is asked of what an allocation says, never of a read
+    }
+}
+
+TEST_CASE("the root of an error is its first cause's first cause, down to the one that has none") {
+  const Error root = plain(ErrorCode::CompileUnsupported), other = plain(ErrorCode::Bounds);
+  const Error read =
+      with_causes(ErrorCode::Several, {with_causes(ErrorCode::Unwritten, {root}), with_causes(ErrorCode::Unwritten, {other})});
+  CHECK(read.root().code() == ErrorCode::CompileUnsupported);
+  CHECK(&root.root() == &root);
+  CHECK(with_causes(ErrorCode::Several, {}).root().code() == ErrorCode::Several);
 }
 
 TEST_CASE("the text of an error says all its facts, one a line, causes under it") {

@@ -1,0 +1,34 @@
+// Launches that do not run, because a mode override says so: their kernels are obtained or queued, and no buffer is touched.
+#include "src/launch_modes.h"
+#include "src/launch_validation.h"
+#include "src/local_server.h"
+#include "src/memory_order.h"
+
+namespace kiln::rt {
+
+bool aligned_to_16(const LaunchRequest& request) {
+  for (const LaunchArg& arg : request.args)
+    if (arg.is_buffer && !empty(arg.binding) && reinterpret_cast<std::uintptr_t>(address(arg.binding)) % 16 != 0) return false;
+  return true;
+}
+
+// What is wrong is told, and claims nothing: the launch was not to write either.
+Result<void> LocalServer::drop_launch(const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode) {
+  const auto wrong = [&](Error error) { return of_launch(plan.facts, std::move(error)); };
+  bool nothing_to_do = false;
+  if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return wrong(ok.error());
+  if (auto error = validate(plan, request, nothing_to_do)) return wrong(std::move(*error));
+  if (nothing_to_do) return {};
+  if (request.unfit != nullptr) return wrong(*request.unfit);
+  if (plan.error) return wrong(*plan.error);
+  const bool aligned16 = aligned_to_16(request);
+  if (mode == LaunchMode::Queue) {
+    if (programs_.queue(plan, *request.variant, request.mode, request.config.block, aligned16)) note_queued(shared_from_this());
+    return {};
+  }
+  const auto program = programs_.get(plan, *request.variant, request.mode, request.config.block, aligned16);
+  if (!program.has_value()) return wrong(program.error());
+  return {};
+}
+
+}  // namespace kiln::rt

@@ -1,0 +1,21 @@
+// What a server's operations say in the log. Called when they are over, without a lock, and only where the level asks for it.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "kiln/runtime/client.h"
+#include "src/launch_modes.h"
+#include "src/logging.h"
+#include "src/server.h"
+
+namespace kiln::rt {
+
+void tell_launch(const Server& device, std::uint64_t stream, const LaunchRequest& request, const Result<void>& result,
+                 bool dropped) noexcept;
+void tell_allocation(const Server& device, std::uint64_t bytes, const Result<Memory>& result) noexcept;
+void tell_free(const Server& device, std::uint64_t memory, std::uint64_t bytes) noexcept;
+void tell_wait(const Server& device, const std::uint64_t* stream) noexcept;  // null: all streams
+// `lost`: the device is, and it was not told yet.
+void tell_failure(const Server& device, const Error& error, bool lost) noexcept;
+
+}  // namespace kiln::rt

@@ -1,0 +1,127 @@
+// What the runtime says of itself: levels by area, into the file that is named.
+#include "src/logging.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/fake_kernels.h"
+#include "runtime/mode_devices.h"
+#include "support/process.h"
+
+using namespace kiln;
+using namespace kiln::test;
+using rt::LogArea;
+using rt::LogLevel;
+
+namespace {
+
+// The log into a file of its own while one lives.
+class LogTo {
+ public:
+  explicit LogTo(const std::string& levels) : path_(folder_.file("kiln.log")) { REQUIRE(rt::set_up_logging(levels, path_).has_value()); }
+  ~LogTo() { (void)rt::set_up_logging("warning", "stderr"); }
+  std::string text() const { return read_file(path_); }
+  std::size_t lines(const std::string& with) const {
+    const std::string all = text();
+    std::size_t n = 0;
+    for (std::size_t at = all.find(with); at != std::string::npos; at = all.find(with, at + 1)) ++n;
+    return n;
+  }
+
+ private:
+  TempFolder folder_;
+  std::string path_;
+};
+
+}  // namespace
+
+TEST_CASE("levels are one for all areas and others for some, and everything else is no level") {
+  const auto levels = [](const char* text) { return rt::parse_log_levels(text); };
+  const auto at = [](const rt::LogLevels& all, LogArea area) { return all[static_cast<std::size_t>(area)]; };
+  REQUIRE(levels("off,compile=info,failure=debug"));
+  CHECK(at(*levels("off,compile=info"), LogArea::Compile) == LogLevel::Info);
+  CHECK(at(*levels("off,compile=info"), LogArea::Launch) == LogLevel::Off);
+  CHECK(at(*levels("compile=info,error"), LogArea::Stream) == LogLevel::Error);
+  CHECK(at(*levels("compile=info"), LogArea::Stream) == LogLevel::Warning);  // as ever
+  CHECK(at(*levels("debug"), LogArea::Profile) == LogLevel::Debug);
+  for (const char* text : {"", "loud", "compile", "compile=", "=info", "compile=loud", "compiler=info", "info,", ",info", "info,debug",
+                           "compile=info,compile=off", "INFO", " info", "compile=info=off"})
+    CHECK_MESSAGE(!levels(text), text);
+}
+
+TEST_CASE("by default nothing is said but warnings") {
+  for (std::size_t i = 0; i < rt::kLogAreas; ++i) {
+    CHECK(rt::logs(static_cast<LogArea>(i), LogLevel::Warning));
+    CHECK_FALSE(rt::logs(static_cast<LogArea>(i), LogLevel::Info));
+  }
+}
+
+TEST_CASE("each area says what its level asks for, and no other does") {
+  const struct {
+    const char* levels;
+    const char* line;
+    std::size_t lines;  // at least
+  } rows[] = {
+      {"off,launch=debug", "kiln launch debug: ", 3},
+      {"off,compile=info", "kiln compile info: kernel 'fill' compiled for ", 1},
+      {"off,compile=debug", "kiln compile debug: kernel 'queued' is queued", 1},
+      {"off,memory=debug", "kiln memory debug: ", 2},
+      {"off,stream=debug", "waited for all streams", 1},
+      {"off,failure=info", "kiln failure info: ", 1},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.levels);
+    const LogTo log(row.levels);
+    {
+      FakeServer s(1);
+      s.compiler.define("queued", fill_code);
+      const Variant queued(fill_ir("queued"));
+      Buffer<u32> x = s.buffer({1, 2}), y = s.buffer({1, 2});
+      CHECK(run(s.client.default_stream(), s.fill, x.arg(), scalar(1)).has_value());
+      CHECK_FALSE(run(s.client.default_stream(), s.broken, x.arg(), y.arg()).has_value());
+      const StreamModeOverride discard(s.client.default_stream(), StreamMode::Discard);
+      CHECK(run(s.client.default_stream(), queued, x.arg(), scalar(1)).has_value());
+      CHECK(s.client.default_stream().sync().has_value());
+      CHECK(s.client.sync().has_value());
+    }
+    CHECK_MESSAGE(log.lines(row.line) >= row.lines, log.text());
+    const std::string area = std::string(row.levels).substr(4, std::string(row.levels).find('=') - 4);
+    CHECK_MESSAGE(log.lines("kiln ") == log.lines("kiln " + area + " "), log.text());
+  }
+}
+
+TEST_CASE("a launch's line says whether it was enqueued, dropped or failed") {
+  const LogTo log("off,launch=debug");
+  FakeServer s(1);
+  Buffer<u32> x = s.buffer({1, 2}), y = s.buffer({1, 2});
+  const Stream stream = s.client.stream();
+  CHECK(run(stream, s.fill, x.arg(), scalar(1)).has_value());
+  CHECK_FALSE(run(stream, s.broken, x.arg(), y.arg()).has_value());
+  const StreamModeOverride discard(stream, StreamMode::Discard);
+  CHECK(run(stream, s.fill, x.arg(), scalar(1)).has_value());
+  const std::string text = log.text(), on = " on stream " + std::to_string(stream.id()) + ", grid (2, 1, 1), block (1, 1, 1): ";
+  CHECK_MESSAGE(text.find("kernel 'fill'" + on + "enqueued\n") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("kernel 'broken'" + on + "CompileUnsupported\n") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("kernel 'fill'" + on + "dropped\n") != std::string::npos, text);
+}
+
+TEST_CASE("the loss of a device is a warning, once") {
+  const LogTo log("warning");
+  {
+    const auto device = mode_device(true);
+    const SimScript script(R"({"calls": [{"name": "cuMemAlloc", "code": "CUDA_ERROR_ILLEGAL_ADDRESS", "sticky": true}]})");
+    for (int i = 0; i < 3; ++i) CHECK_FALSE(Buffer<u32>::zeroed(device->client, 1 << 22).has_value());
+    CHECK_FALSE(device->client.sync().has_value());
+  }
+  renew_sim();
+  CHECK_MESSAGE(log.lines("kiln failure warning: ") == 1, log.text());
+  CHECK(log.text().find("the device is lost to this process: ") != std::string::npos);
+}
+
+TEST_CASE("a line is written as it is, at once") {
+  const LogTo log("off,stream=debug");
+  rt::say(LogArea::Stream, LogLevel::Debug, "braces {} are no places");
+  CHECK(log.lines("kiln stream debug: braces {} are no places\n") == 1);
+}
