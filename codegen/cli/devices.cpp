@@ -73,6 +73,7 @@ int devices_command(const Options& options) {
     print_json({{"devices", devices}, {"cuda_driver", {{"state", driver.state}, {"file", driver.file}, {"text", driver.sentence}}}});
   } else {
     for (const Json& d : devices) print_device(d);
+    std::puts("cpu:1 to cpu:63 are further devices on the same processor, for programs that use several");
     if (driver.devices != 0) std::printf("driver %s\n", driver.sentence.c_str());
   }
   return any ? kDone : kFailed;

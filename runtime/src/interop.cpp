@@ -122,9 +122,9 @@ Result<rt::Imported> import_tensor(const Client& client, Managed* managed, bool 
   const bool host = device.type == dlpack::kCpu && (tensor.device.type == dlpack::kCpu || tensor.device.type == dlpack::kCudaHost);
   if (!host && (tensor.device.type != device.type || tensor.device.id != device.id)) {
     return refused("DlpackDevice",
-                   "the tensor is on device " + std::to_string(tensor.device.id) + " of DLPack's type " + std::to_string(tensor.device.type) +
-                       ", and " + client.server().label() + " is device " + std::to_string(device.id) + " of type " +
-                       std::to_string(device.type) + "; move it there first",
+                   "the tensor is on device " + std::to_string(tensor.device.id) + " of DLPack's type " +
+                       std::to_string(tensor.device.type) + ", and " + client.server().label() + " is device " + std::to_string(device.id) +
+                       " of type " + std::to_string(device.type) + "; move it there first",
                    ErrorCode::ForeignHandle);
   }
   if (tensor.type.code != wanted.code || tensor.type.bits != wanted.bits || tensor.type.lanes != 1) {
@@ -132,7 +132,8 @@ Result<rt::Imported> import_tensor(const Client& client, Managed* managed, bool 
                                      " are " + text(wanted));
   }
   if (tensor.rank != static_cast<std::int32_t>(rank))
-    return refused("DlpackRank", "the tensor has " + std::to_string(tensor.rank) + " dimensions, and " + std::to_string(rank) + " are asked for");
+    return refused("DlpackRank",
+                   "the tensor has " + std::to_string(tensor.rank) + " dimensions, and " + std::to_string(rank) + " are asked for");
   rt::Imported imported;
   bool empty = false;
   std::int64_t packed = 1;

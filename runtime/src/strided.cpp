@@ -31,7 +31,8 @@ PlaneWalk::PlaneWalk(std::uint64_t element_bytes, std::vector<Dimension> dimensi
   for (std::size_t i = 0; i < dimensions.size();) {  // one that goes on where another ends
     std::size_t j = 0;
     const auto goes_on = [&] {
-      return j != i && dimensions[i].a == dimensions[j].a * dimensions[j].extent && dimensions[i].b == dimensions[j].b * dimensions[j].extent;
+      return j != i && dimensions[i].a == dimensions[j].a * dimensions[j].extent &&
+             dimensions[i].b == dimensions[j].b * dimensions[j].extent;
     };
     while (j < dimensions.size() && !goes_on()) ++j;
     if (j == dimensions.size()) {
@@ -85,6 +86,7 @@ std::vector<ByteRange> element_runs(const StridedBinding& view) {
   std::vector<PlaneWalk::Dimension> same(view.rank);
   for (unsigned d = 0; d < view.rank; ++d) {
     const std::uint64_t stride = view.strides[d] * view.element_bytes;
+    if (view.extents[d] == 0) return runs;
     same[d] = {stride == 0 ? 1 : view.extents[d], stride, stride};
   }
   PlaneWalk(view.element_bytes, std::move(same)).for_each(~std::uint64_t{0}, ~std::uint64_t{0}, [&](const Plane& plane) {
@@ -126,10 +128,9 @@ void require_box(unsigned d, std::uint64_t extent, std::uint64_t first, std::uin
 
 void require_broadcast(unsigned d, std::uint64_t extent) {
   if (extent == 1) return;
-  throw Exception(wrong(ErrorCode::Validation, "ViewBroadcast",
-                        "only a dimension of extent 1 can be broadcast, and dimension " + std::to_string(d) + " has " +
-                            std::to_string(extent),
-                        extent, 1));
+  throw Exception(wrong(
+      ErrorCode::Validation, "ViewBroadcast",
+      "only a dimension of extent 1 can be broadcast, and dimension " + std::to_string(d) + " has " + std::to_string(extent), extent, 1));
 }
 
 Result<std::uint64_t> strided_hull(const std::uint64_t* extents, const std::int64_t* strides, unsigned rank, std::uint64_t element_bytes) {

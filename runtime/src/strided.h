@@ -28,7 +28,8 @@ class PlaneWalk {
   // No extent is 0. Dimensions that follow each other on both sides become one; the longest that may be rows becomes rows.
   PlaneWalk(std::uint64_t element_bytes, std::vector<Dimension> dimensions);
 
-  // Calls f(const Plane&) -> bool for pieces of at most so many rows and bytes (a row may have to be split) until it says false. False then.
+  // Calls f(const Plane&) -> bool for pieces of at most so many rows and bytes (a row may have to be split) until it says false. False
+  // then.
   template <class F>
   bool for_each(std::uint64_t most_rows, std::uint64_t most_bytes, F&& f) const {
     std::array<std::uint64_t, ir::kMaxRank> at{};
@@ -70,7 +71,7 @@ class PlaneWalk {
 std::vector<PlaneWalk::Dimension> packed_dimensions(const StridedBinding& view);
 // Whether two elements of the view may lie on one another: told from the strides alone, so that some odd views count that need not.
 bool may_overlap(const StridedBinding& view);
-// The bytes of the view's elements, ascending, touching ranges as one. Precondition: no element is empty.
+// The bytes of the view's elements, ascending, touching ranges as one.
 std::vector<ByteRange> element_runs(const StridedBinding& view);
 
 }  // namespace kiln::rt

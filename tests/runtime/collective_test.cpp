@@ -269,19 +269,22 @@ TEST_CASE("sizes must be exact, and who is refused fails the group before anybod
     Result<void> (*call)(const Communicator&, Buffer<u32>&, Buffer<u32>&);
   };
   const Case cases[] = {
-      {"CollectiveSize", [](const Communicator& g, Buffer<u32>& x, Buffer<u32>& y) {
+      {"CollectiveSize",
+       [](const Communicator& g, Buffer<u32>& x, Buffer<u32>& y) {
          auto part = y.slice(0, 5);
          return g.all_reduce(x, part, Reduction::Sum);
        }},
       {"CollectiveSize", [](const Communicator& g, Buffer<u32>& x, Buffer<u32>& y) { return g.all_gather(x, y); }},
       {"CollectiveSize", [](const Communicator& g, Buffer<u32>& x, Buffer<u32>& y) { return g.reduce_scatter(x, y, Reduction::Sum); }},
-      {"CollectiveSize", [](const Communicator& g, Buffer<u32>& x, Buffer<u32>& y) {
+      {"CollectiveSize",
+       [](const Communicator& g, Buffer<u32>& x, Buffer<u32>& y) {
          auto part = y.slice(0, 5);
          return g.all_to_all(x.slice(0, 5), part);
        }},
       {"CollectiveRank", [](const Communicator& g, Buffer<u32>& x, Buffer<u32>&) { return g.broadcast(x, 2); }},
       {"CollectiveRank", [](const Communicator& g, Buffer<u32>& x, Buffer<u32>&) { return g.send(x, 2); }},
-      {"AliasingArguments", [](const Communicator& g, Buffer<u32>& x, Buffer<u32>&) {
+      {"AliasingArguments",
+       [](const Communicator& g, Buffer<u32>& x, Buffer<u32>&) {
          auto shifted = x.slice(1, 5);
          return g.all_reduce(x.slice(0, 5), shifted, Reduction::Sum);
        }},
@@ -318,11 +321,13 @@ TEST_CASE("devices that call different things are told so, all of them") {
   const Case cases[] = {
       {"all_to_all where", sum, [](const Communicator& g, Buffer<u32>& x) { return g.all_to_all(x, x); }},
       {"a sum and one a mean", sum, [](const Communicator& g, Buffer<u32>& x) { return g.all_reduce(x, x, Reduction::Mean); }},
-      {"5 and 6 elements", sum, [](const Communicator& g, Buffer<u32>& x) {
+      {"5 and 6 elements", sum,
+       [](const Communicator& g, Buffer<u32>& x) {
          auto part = x.slice(0, 5);
          return g.all_reduce(part, part, Reduction::Sum);
        }},
-      {"other types", sum, [](const Communicator& g, Buffer<u32>& x) {
+      {"other types", sum,
+       [](const Communicator& g, Buffer<u32>& x) {
          auto other = Buffer<i32>::over(x.client(), x.binding().memory, {6}).value();
          return g.all_reduce(other, other, Reduction::Sum);
        }},

@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "cpu/cpu_device.h"
+#include "kiln/runtime/strided.h"
+#include "runtime/add_one.h"
 #include "runtime/refusals.h"
 #include "src/local_server.h"
 #include "support/sim.h"
@@ -20,9 +22,7 @@ std::vector<u32> numbers(std::size_t n, u32 first = 0) {
   std::iota(v.begin(), v.end(), first);
   return v;
 }
-Client cpu(unsigned number) {
-  return Client(rt::make_server(rt::make_cpu_device({.workers = 1, .arch = {}, .number = number}).value()));
-}
+Client cpu(unsigned number) { return Client(rt::make_server(rt::make_cpu_device({.workers = 1, .arch = {}, .number = number}).value())); }
 
 struct Pair {
   const char* what;
@@ -30,7 +30,11 @@ struct Pair {
 };
 std::vector<Pair> pairs() {
   const Client h200 = test::sim_client(test::kSimH200), t4 = test::sim_client(test::kSimT4), cpu0 = cpu(0), cpu1 = cpu(1);
-  return {{"cpu to cpu:1", cpu0, cpu1}, {"cpu to cuda", cpu0, h200}, {"cuda to cpu", h200, cpu1}, {"cuda to cuda:1", h200, t4}, {"within one", cpu0, cpu0}};
+  return {{"cpu to cpu:1", cpu0, cpu1},
+          {"cpu to cuda", cpu0, h200},
+          {"cuda to cpu", h200, cpu1},
+          {"cuda to cuda:1", h200, t4},
+          {"within one", cpu0, cpu0}};
 }
 
 }  // namespace
@@ -51,6 +55,24 @@ TEST_CASE("cpu:N are further devices on the same processor, each with threads, m
   CHECK(rule_of(b.read(first.stream())) == "ForeignHandle");
   CHECK(rule_of(first.sync(b)) == "ForeignHandle");
   CHECK(b.read().value() == numbers(10, 5));
+}
+
+TEST_CASE("two GPUs of one process refuse each other's buffers and streams, before anything is touched") {
+  const Client h200 = test::sim_client(test::kSimH200), t4 = test::sim_client(test::kSimT4);
+  auto a = Buffer<u32>::from_host(h200, numbers(10)).value(), b = Buffer<u32>::from_host(t4, numbers(10, 5)).value();
+  CHECK(rule_of(rt::copy(h200.stream(), a.slice(0, 5).binding(), b.slice(0, 5).binding())) == "ForeignHandle");
+  CHECK(rule_of(b.read(h200.stream())) == "ForeignHandle");
+  CHECK(rule_of(StridedView<u32, 1>(b).range(0, 0, 5, 2).read(h200.stream())) == "ForeignHandle");
+  CHECK(rule_of(rt::fill_zero(t4.stream(), a.slice(0, 5).binding())) == "ForeignHandle");
+  LaunchRequest request;
+  const LaunchArg args[] = {b.arg()};
+  request.variant = &test::add_one();
+  request.args = args;
+  request.config.block = Dim3(32);
+  CHECK(rule_of(launch(h200.stream(), request)) == "ForeignHandle");
+  CHECK(b.read().value() == numbers(10, 5));
+  CHECK(a.slice(5, 5).read().value() == numbers(5, 5));
+  CHECK_FALSE(a.read().has_value());  // what the copy and the fill were to write
 }
 
 TEST_CASE("a copy from one device to another is ordered behind the source's work and before the target's") {

@@ -19,7 +19,8 @@ using test::rule_of;
 // The layout that dlpack.h of version 1.0 gives on 64 bits.
 static_assert(sizeof(dlpack::Device) == 8 && sizeof(dlpack::DataType) == 4 && sizeof(dlpack::Tensor) == 48);
 static_assert(offsetof(dlpack::Tensor, device) == 8 && offsetof(dlpack::Tensor, rank) == 16 && offsetof(dlpack::Tensor, type) == 20);
-static_assert(offsetof(dlpack::Tensor, shape) == 24 && offsetof(dlpack::Tensor, strides) == 32 && offsetof(dlpack::Tensor, byte_offset) == 40);
+static_assert(offsetof(dlpack::Tensor, shape) == 24 && offsetof(dlpack::Tensor, strides) == 32 &&
+              offsetof(dlpack::Tensor, byte_offset) == 40);
 static_assert(sizeof(dlpack::ManagedTensor) == 64 && offsetof(dlpack::ManagedTensor, context) == 48 &&
               offsetof(dlpack::ManagedTensor, deleter) == 56);
 static_assert(sizeof(dlpack::ManagedTensorVersioned) == 80 && offsetof(dlpack::ManagedTensorVersioned, context) == 8 &&
@@ -155,11 +156,11 @@ TEST_CASE_TEMPLATE("an export has the type that DLPack calls so", T, bool, i8, u
   const Client client = cpu();
   auto b = Buffer<T>::from_host(client, std::vector<T>{T(1), T(0), T(1)}).value();
   auto* const exported = to_dlpack(b).value();
-  const std::uint8_t code = std::same_as<T, bool>      ? 6
-                            : std::same_as<T, bf16>    ? 4
-                            : std::same_as<T, e4m3>    ? 10
-                            : std::same_as<T, e5m2>    ? 12
-                            : std::signed_integral<T>  ? 0
+  const std::uint8_t code = std::same_as<T, bool>       ? 6
+                            : std::same_as<T, bf16>     ? 4
+                            : std::same_as<T, e4m3>     ? 10
+                            : std::same_as<T, e5m2>     ? 12
+                            : std::signed_integral<T>   ? 0
                             : std::unsigned_integral<T> ? 1
                                                         : 2;
   CHECK(exported->tensor.type.code == code);

@@ -217,7 +217,8 @@ TEST_CASE("an optimised layout has rows at multiples of the device's alignment, 
     std::uint64_t elements;
   };
   using enum LayoutPolicy;
-  const Row rows[] = {  // elements of 4 bytes, alignment 64
+  const Row rows[] = {
+      // elements of 4 bytes, alignment 64
       {"contiguous", Contiguous, {3, 5}, {5, 1}, 15},
       {"rank 1 is packed", Optimised, {5}, {1}, 5},
       {"padded", Optimised, {3, 5}, {16, 1}, 48},
@@ -263,7 +264,8 @@ TEST_CASE("copies between layouts stay on the device and keep the elements; larg
   auto three = PitchedBuffer<u32, 2>::uninitialised(client, {3, columns}).value();
   REQUIRE(three.copy_from(row).has_value());
   const auto got = three.read().value();
-  CHECK(std::equal(got.begin() + 2 * static_cast<std::ptrdiff_t>(columns), got.end(), host.begin() + 7 * static_cast<std::ptrdiff_t>(columns)));
+  CHECK(std::equal(got.begin() + 2 * static_cast<std::ptrdiff_t>(columns), got.end(),
+                   host.begin() + 7 * static_cast<std::ptrdiff_t>(columns)));
 }
 
 TEST_CASE("a walk over two sides takes together what is contiguous on both, and rows where it can") {

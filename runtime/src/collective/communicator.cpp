@@ -1,10 +1,9 @@
-#include "kiln/runtime/collective.h"
-
 #include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
 
+#include "kiln/runtime/collective.h"
 #include "src/memory_order.h"
 #include "src/server.h"
 
@@ -163,7 +162,8 @@ Result<void> Communicator::run(Kind kind, const Stream& stream, const Part& p) c
       }
       if (p.peer >= size()) {
         return wrong(ErrorCode::Validation, "CollectiveRank",
-                     "there is no rank " + std::to_string(p.peer) + " in a group of " + std::to_string(size()) + " devices", p.peer, size());
+                     "there is no rank " + std::to_string(p.peer) + " in a group of " + std::to_string(size()) + " devices", p.peer,
+                     size());
       }
       const bool same = p.from.memory == p.to.memory && p.from.range == p.to.range;
       if (!same && p.from.memory == p.to.memory && !rt::empty(p.from) && !rt::empty(p.to) && p.from.range.begin < p.to.range.end &&
@@ -181,9 +181,7 @@ Result<void> Communicator::run(Kind kind, const Stream& stream, const Part& p) c
       case Kind::AllReduce: return transport.all_reduce(call);
       case Kind::AllGather: return transport.all_gather(call);
       case Kind::ReduceScatter: return transport.reduce_scatter(call);
-      case Kind::Broadcast:
-        (call.peer == call.rank ? call.to : call.from) = {};
-        return transport.broadcast(call);
+      case Kind::Broadcast: (call.peer == call.rank ? call.to : call.from) = {}; return transport.broadcast(call);
       case Kind::AllToAll: return transport.all_to_all(call);
       case Kind::Send: return transport.send(call);
       case Kind::Recv: return transport.recv(call);

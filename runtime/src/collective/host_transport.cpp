@@ -71,7 +71,8 @@ Error HostTransport::fail(std::uint32_t rank, const Error& why) {
       Error::Data data;
       data.code = ErrorCode::Generic;
       data.rule = "CollectiveFailed";
-      data.message = "a collective failed for rank " + std::to_string(rank) + ", " + devices_[rank].server().label() + ", and so for its group";
+      data.message =
+          "a collective failed for rank " + std::to_string(rank) + ", " + devices_[rank].server().label() + ", and so for its group";
       data.causes.push_back(why);
       broken_ = Error(std::move(data));
     }
@@ -257,7 +258,8 @@ Result<void> HostTransport::work(const Round& round) const {
     for (std::uint64_t at = 0; at < count; at += fit) {
       const std::uint64_t n = std::min(fit, count - at), size_of_piece = n * element;
       for (std::uint64_t r = 0; r < ranks; ++r)
-        if (auto ok = read(call(r).stream, part(round.of[r]->sent, (first + at) * element, size_of_piece), pieces[r].data()); !ok.has_value())
+        if (auto ok = read(call(r).stream, part(round.of[r]->sent, (first + at) * element, size_of_piece), pieces[r].data());
+            !ok.has_value())
           return ok;
       reduce(one.type, one.reduction, sources, sum.data(), n);
       for (const Target& target : targets)
@@ -319,10 +321,10 @@ Result<void> HostTransport::pass(bool sends, const CollectiveCall& call) try {
       const CollectiveCall& met = theirs.front().call;
       if (met.type != call.type || met.elements != call.elements) {
         const CollectiveCall &from = sends ? call : met, &to = sends ? met : call;
-        error = wrong("CollectiveMismatch",
-                      "rank " + std::to_string(from.rank) + " sends " + std::to_string(from.elements) + " elements of " +
-                          std::string(ir::name(from.type)) + ", and rank " + std::to_string(to.rank) + " receives " +
-                          std::to_string(to.elements) + " of " + std::string(ir::name(to.type)));
+        error =
+            wrong("CollectiveMismatch", "rank " + std::to_string(from.rank) + " sends " + std::to_string(from.elements) + " elements of " +
+                                            std::string(ir::name(from.type)) + ", and rank " + std::to_string(to.rank) + " receives " +
+                                            std::to_string(to.elements) + " of " + std::string(ir::name(to.type)));
         wrong_call = true;
       } else {
         other = std::move(theirs.front());

@@ -66,12 +66,12 @@ class HostTransport final : public Transport {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded.
-  std::deque<Round> rounds_;           // not complete, oldest first
-  std::uint64_t first_round_ = 0;      // number of the oldest
-  std::vector<std::uint64_t> next_;    // by rank: the round that its next call is of
-  std::vector<std::uint64_t> open_;    // by rank: calls that are not done
+  std::deque<Round> rounds_;                                             // not complete, oldest first
+  std::uint64_t first_round_ = 0;                                        // number of the oldest
+  std::vector<std::uint64_t> next_;                                      // by rank: the round that its next call is of
+  std::vector<std::uint64_t> open_;                                      // by rank: calls that are not done
   std::map<std::pair<std::uint32_t, std::uint32_t>, Channel> channels_;  // by sender and receiver
-  std::uint64_t turns_ = 0, served_ = 0;  // of what is complete: one at a time, in order
+  std::uint64_t turns_ = 0, served_ = 0;                                 // of what is complete: one at a time, in order
   std::optional<Error> broken_;
 };
 

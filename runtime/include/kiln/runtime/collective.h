@@ -7,8 +7,8 @@
 //
 // Every device of the group calls the same operations in the same order, each for itself. A call takes the source as it is then (a later
 // write does not change what is sent) and returns; the call of the last device does the work. Until then the target cannot be read
-// (CollectivePending), nor given to the next operation: sync() first. What goes wrong for one device goes wrong for the group: all targets carry the failure, nobody waits any more, and
-// later calls are refused (CommunicatorFailed); make the group anew.
+// (CollectivePending), nor given to the next operation: sync() first. What goes wrong for one device goes wrong for the group: all targets
+// carry the failure, nobody waits any more, and later calls are refused (CommunicatorFailed); make the group anew.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -73,7 +73,7 @@ class Communicator {
   // With a transport of one's own.
   static Result<Communicator> over(std::shared_ptr<rt::Transport> transport, const std::vector<Client>& devices);
 
-  std::uint64_t id() const;                                             // of the set of devices, whatever their order
+  std::uint64_t id() const;                                                // of the set of devices, whatever their order
   std::uint64_t channel_id(std::uint32_t rank, std::uint32_t peer) const;  // of what two of them send one another; never a group's
   std::uint32_t size() const;
   Result<std::uint32_t> rank(const Client& client) const;  // ForeignHandle: it is none of the group

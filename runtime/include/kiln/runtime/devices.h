@@ -5,10 +5,10 @@
 namespace kiln {
 
 namespace rt {
-// From one device to any other, or within one. Ordered behind the work on the source and before later work on the target, by the two streams.
-// Goes through host memory a piece at a time; the calling thread waits for the source. Claimed bytes are not copied: the target carries
-// their failure then, whole, and so it does after any other error. Errors: CopySize, ForeignHandle (a stream of another device than its
-// binding), those of a read and a write.
+// From one device to any other, or within one. Ordered behind the work on the source and before later work on the target, by the two
+// streams. Goes through host memory a piece at a time; the calling thread waits for the source. Claimed bytes are not copied: the target
+// carries their failure then, whole, and so it does after any other error. Errors: CopySize, ForeignHandle (a stream of another device than
+// its binding), those of a read and a write.
 Result<void> copy_across(const Stream& to_stream, const Binding& to, const Stream& from_stream, const Binding& from);
 }  // namespace rt
 

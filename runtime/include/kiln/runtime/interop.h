@@ -12,11 +12,11 @@
 
 namespace kiln {
 
-// Memory that somebody else allocated, as the memory of buffers (Buffer::over): for a CPU client the process's own, for a CUDA client device
-// memory of that device. `owner` is kept until Kiln's last task on it is over. The same range imported twice is the same memory; one that
-// overlaps another is refused (AliasingArguments), so that aliasing stays visible: import the whole and take views. Read-only memory may be
-// read and copied from; what would write it is refused (ReadOnlyMemory). Nothing else may write it while Kiln uses it, and who else reads
-// it waits with sync() first.
+// Memory that somebody else allocated, as the memory of buffers (Buffer::over): for a CPU client the process's own, for a CUDA client
+// device memory of that device. `owner` is kept until Kiln's last task on it is over. The same range imported twice is the same memory; one
+// that overlaps another is refused (AliasingArguments), so that aliasing stays visible: import the whole and take views. Read-only memory
+// may be read and copied from; what would write it is refused (ReadOnlyMemory). Nothing else may write it while Kiln uses it, and who else
+// reads it waits with sync() first.
 Result<Memory> import_memory(const Client& client, const void* address, std::uint64_t bytes, std::shared_ptr<const void> owner = {},
                              bool read_only = false);
 
@@ -63,8 +63,8 @@ Result<StridedView<T, R>> view_of_dlpack(const Client& client, Tensor* tensor) {
 }
 }  // namespace rt
 
-// A tensor of DLPack's, of this element type and rank, on the client's device, as a view of its memory; nothing is copied. The tensor is the
-// view's from then on, and its deleter is called once, when Kiln's last task on the memory is over; on an error it stays the caller's.
+// A tensor of DLPack's, of this element type and rank, on the client's device, as a view of its memory; nothing is copied. The tensor is
+// the view's from then on, and its deleter is called once, when Kiln's last task on the memory is over; on an error it stays the caller's.
 // Whoever made it has seen to it that its bytes are there. A tensor that Kiln exported is the memory it was. `Tensor` is
 // dlpack::ManagedTensor or dlpack::ManagedTensorVersioned: cast those of dlpack.h, whose layout they have. Errors: DlpackVersion,
 // DlpackDevice, DlpackType, DlpackRank, DlpackShape, UnsupportedStrides (NegativeStride), and those of import_memory.
@@ -73,8 +73,8 @@ Result<StridedView<T, R>> from_dlpack(const Client& client, Tensor* tensor) {
   return rt::view_of_dlpack<T, R>(client, tensor);
 }
 
-// As a tensor for others, who call its deleter once; it keeps the memory until then (can_mutate() is false). Waits for the work on the bytes
-// and refuses claimed ones. What either side enqueues afterwards the other does not know of: sync() before the bytes change hands.
+// As a tensor for others, who call its deleter once; it keeps the memory until then (can_mutate() is false). Waits for the work on the
+// bytes and refuses claimed ones. What either side enqueues afterwards the other does not know of: sync() before the bytes change hands.
 template <class T, unsigned R>
 Result<dlpack::ManagedTensorVersioned*> to_dlpack(const StridedView<T, R>& view, bool read_only = false) {
   return rt::export_dlpack(view.client(), view.untyped(), ir_type<T>, read_only);

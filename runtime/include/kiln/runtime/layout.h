@@ -81,7 +81,7 @@ class PitchedBuffer {
   std::uint64_t size() const { return view_.size(); }
   std::uint64_t extent(unsigned d) const { return view_.extent(d); }
   const Extents& extents() const { return view_.extents(); }
-  const Extents& strides() const { return view_.strides(); }  // in elements
+  const Extents& strides() const { return view_.strides(); }                                                  // in elements
   std::uint64_t pitch_bytes() const { return R < 2 ? size() * sizeof(T) : view_.stride(R - 2) * sizeof(T); }  // from one row to the next
   const Client& client() const { return view_.client(); }
   Binding binding() const {  // all of the memory, padding with it

@@ -115,9 +115,7 @@ class StridedView {
   // From a view of equal extents on the same device, whatever its strides. Errors: CopySize, CopyOverlap, UnsupportedStrides,
   // ForeignHandle.
   Result<void> copy_from(const StridedView& from) { return copy_from(client_.default_stream(), from); }
-  Result<void> copy_from(const Stream& stream, const StridedView& from) {
-    return rt::copy_strided(stream, untyped(), from.untyped());
-  }
+  Result<void> copy_from(const Stream& stream, const StridedView& from) { return rt::copy_strided(stream, untyped(), from.untyped()); }
 
   // As a launch argument.
   LaunchArg arg() const {
