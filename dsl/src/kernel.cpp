@@ -309,24 +309,53 @@ static std::string unfit_text(const Unfit& unfit, ir::Type type, const ParamInfo
          ": it takes " + takes;
 }
 
-Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config,
-                    std::span<const LaunchArg> args, const Unfit& unfit) {
-  refuse_in_body(target.kernel->name());
+static Error unfit_error(const Target& target, const std::string& kernel, std::span<const LaunchArg> args, const Unfit& unfit) {
+  return make_error(ErrorCode::Validation, "ArgumentValue",
+                    unfit_text(unfit, args[unfit.argument - 1].type, target.kernel->params()[unfit.argument - 1]), kernel,
+                    target.kernel->place());
+}
+
+namespace {
+
+// Calls `use(stream, request)` with the request of the call; what it cannot be made for want of memory is `lost()`.
+template <class Use, class Lost>
+auto with_request(const Call& call, Use&& use, Lost&& lost) -> decltype(lost()) {
+  refuse_in_body(call.target.kernel->name());
   try {
     std::optional<Error> error;
-    LaunchRequest request{.variant = &variant_of(*target.variant), .config = config, .args = args, .mode = target.mode};
-    if (unfit.argument != 0) {
-      error = make_error(ErrorCode::Validation, "ArgumentValue",
-                         unfit_text(unfit, args[unfit.argument - 1].type, target.kernel->params()[unfit.argument - 1]),
-                         request.variant->name(), target.kernel->place());
+    LaunchRequest request{.variant = &variant_of(*call.target.variant), .config = call.config, .args = call.args, .mode = call.target.mode};
+    request.dynamic_grid = call.counts;
+    if (call.unfit.argument != 0) {
+      error = unfit_error(call.target, request.variant->name(), call.args, call.unfit);
       request.unfit = &*error;
     }
-    if (stream) return kiln::launch(*stream, request);
-    if (client) return kiln::launch(client->default_stream(), request);
-    return kiln::launch(Client::default_client().default_stream(), request);
+    if (call.stream) return use(*call.stream, request);
+    if (call.client) return use(call.client->default_stream(), request);
+    return use(Client::default_client().default_stream(), request);
   } catch (const Exception& e) { return e.error(); } catch (const std::bad_alloc&) {
-    return target.kernel->out_of_memory(args);
+    return lost();
   }
+}
+
+}  // namespace
+
+Result<void> launch(const Call& call) {
+  return with_request(
+      call, [](const Stream& stream, const LaunchRequest& request) { return kiln::launch(stream, request); },
+      [&]() -> Result<void> { return call.target.kernel->out_of_memory(call.args); });
+}
+
+Result<PreparedLaunch> prepare(const Call& call) {
+  return with_request(
+      call, [](const Stream& stream, const LaunchRequest& request) { return PreparedLaunch::prepare(stream, request); },
+      []() -> Result<PreparedLaunch> { return rt::no_host_memory(); });
+}
+
+Result<void> rebind(const Target& target, PreparedLaunch& prepared, std::span<const LaunchArg> args, const Unfit& unfit) {
+  try {
+    if (unfit.argument != 0) return unfit_error(target, variant_of(*target.variant).name(), args, unfit);
+    return prepared.rebind(args);
+  } catch (const std::bad_alloc&) { return rt::no_host_memory(); }
 }
 
 }  // namespace kiln::dsl

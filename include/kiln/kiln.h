@@ -10,5 +10,7 @@
 #include "kiln/runtime/graph.h"
 #include "kiln/runtime/interop.h"
 #include "kiln/runtime/layout.h"
+#include "kiln/runtime/prepared.h"
+#include "kiln/runtime/profile.h"
 #include "kiln/runtime/staging.h"
 #include "kiln/runtime/strided.h"

@@ -14,6 +14,7 @@
 #include "cpu/cpu_info.h"
 #include "cpu/scheduler.h"
 #include "cpu/storage.h"
+#include "src/dynamic_grid.h"
 #include "src/object_loader.h"
 
 namespace kiln::rt {
@@ -50,6 +51,7 @@ std::uint64_t rows_of_piece(const Operation& op) {
 template <class Operation>
 std::uint64_t blocks_of(const Operation& op) {
   if (op.kind == Task::Kind::Launch) return std::uint64_t{op.grid[0]} * op.grid[1] * op.grid[2];  // validated: fits
+  if (op.kind == Task::Kind::Marker) return 1;
   const std::uint64_t piece = op.rows > 1 ? rows_of_piece(op) : kCopyPiece;
   return ((op.rows > 1 ? op.rows : op.bytes) + piece - 1) / piece;
 }
@@ -125,13 +127,21 @@ void run_operation(const Operation& op, std::uint64_t first, std::uint64_t last,
     case Task::Kind::Download: std::memcpy(to + from, source + from, size); return;
     case Task::Kind::Zero: std::memset(to + from, 0, size); return;
     case Task::Kind::Host:
+    case Task::Kind::Marker:
     case Task::Kind::Graph: return;
   }
 }
 
 void run_blocks(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch& scratch) {
+  if (task.idle) return;
   if (task.kind == Task::Kind::Graph) run_operation(static_cast<const CpuGraph&>(*task.graph).node(task.stage), first, last, scratch);
   else run_operation(task, first, last, scratch);
+}
+
+// The launch's turn has come, and so its grid is there.
+std::uint64_t count_blocks(CpuTask& task) {
+  task.idle = !read_grid(task.dynamic_grid, task.grid_limit, task.grid, *task.fault);
+  return task.idle ? 1 : blocks_of(task);
 }
 
 class CpuDevice final : public Device {
@@ -157,6 +167,7 @@ class CpuDevice final : public Device {
     scheduler_->retire(std::move(storage));
   }
 
+  bool reads_grids() const override { return true; }
   bool host_addressable() const override { return true; }
   Result<Staging> stage(std::uint64_t bytes) override {
     auto* data = static_cast<std::byte*>(std::malloc(bytes));
@@ -256,7 +267,7 @@ class CpuDevice final : public Device {
 
 Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
   const unsigned workers = options.workers != 0 ? options.workers : std::max(1u, std::thread::hardware_concurrency());
-  auto scheduler = Scheduler::start(workers, &run_blocks);
+  auto scheduler = Scheduler::start(workers, &run_blocks, &count_blocks);
   if (!scheduler.has_value()) return scheduler.error();
   return std::unique_ptr<Device>(
       std::make_unique<CpuDevice>(std::move(*scheduler), options.arch.empty() ? cpu_level(read_cpuid()) : options.arch, options.number));

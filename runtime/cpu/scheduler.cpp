@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "cpu/storage.h"
+#include "src/profile/time_marks.h"
 
 namespace kiln::rt {
 namespace {
@@ -21,12 +23,17 @@ constexpr unsigned kChunksPerWorker = 8;
 constexpr unsigned kStagesInTurn = 64;      // that a thread runs by itself before other queues get their turn
 constexpr unsigned kDefaultMxcsr = 0x1f80;  // round to nearest, subnormals kept, no traps
 
+void note_time(TimeMark& mark) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  mark.time.store(static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()), std::memory_order_release);
+}
+
 }  // namespace
 
-Scheduler::Scheduler(RunBlocks blocks) : run_(blocks) {}
+Scheduler::Scheduler(RunBlocks blocks, CountBlocks count) : run_(blocks), count_(count) {}
 
-Result<std::unique_ptr<Scheduler>> Scheduler::start(unsigned workers, RunBlocks blocks) {
-  std::unique_ptr<Scheduler> self(new Scheduler(blocks));
+Result<std::unique_ptr<Scheduler>> Scheduler::start(unsigned workers, RunBlocks blocks, CountBlocks count) {
+  std::unique_ptr<Scheduler> self(new Scheduler(blocks, count));
   // From the heap, so that who looks for leaks finds what the tasks hold; committed only as far as they are made.
   void* memory = std::aligned_alloc(alignof(CpuTask), kTasks * sizeof(CpuTask));
   if (memory == nullptr) return Error(ErrorCode::OutOfMemory, "the CPU device has no memory for its tasks");
@@ -117,7 +124,7 @@ Event Scheduler::submit(CpuTask& task, std::uint32_t queue, const After& after, 
   task.later = later;
   task.stage = 0;
   task.active = 0;
-  task.listed = task.turn = false;
+  task.listed = task.turn = task.idle = false;
   task.next = nullptr;
 
   const std::lock_guard lock(mutex_);
@@ -199,14 +206,17 @@ void Scheduler::start_head(std::uint32_t queue) {
   blocked_ &= ~bit;
   if (task.kind == Task::Kind::Host) {
     task.turn = true;
+    if (task.begin != nullptr) note_time(*task.begin);
     if (waiting_ != 0) over_.notify_all();
   } else {
+    if (task.kind == Task::Kind::Launch && task.dynamic_grid != nullptr) set_blocks(task, count_(task));
     list(task);
     wake_workers(1);
   }
 }
 
 Staging Scheduler::complete(CpuTask& task) {
+  if (task.end != nullptr) note_time(*task.end);
   Queue& q = queues_[task.queue];
   q.head = task.next;
   if (q.head == nullptr) q.tail = nullptr;
@@ -272,6 +282,7 @@ void Scheduler::work() {
   std::unique_lock lock(mutex_);
   while (CpuTask* task = next_ready(lock)) {
     ++task->active;
+    if (task->joined == 0 && task->stage == 0 && task->begin != nullptr) note_time(*task->begin);
     if (++task->joined >= task->chunks) unlist(*task);  // one thread a chunk is enough
     if (ready_first_ != nullptr) wake_workers(2);
     lock.unlock();

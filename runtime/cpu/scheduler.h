@@ -28,11 +28,14 @@ struct CpuTask : Task {
   std::uint32_t active = 0;  // threads at work on it
   bool listed = false;       // in the ready list: blocks may be left to start
   bool turn = false;         // Kind::Host
+  bool idle = false;         // a launch whose grid turned out to be one that does not run
   std::atomic<std::uint64_t> next_block{0};
 };
 
 // What the scheduler runs: blocks [first, last) of a started task, of the stage where it is, on a worker with its scratch memory.
 using RunBlocks = void (*)(CpuTask& task, std::uint64_t first, std::uint64_t last, Scratch& scratch);
+// How many blocks a task has whose number is not known before its turn comes (Task::dynamic_grid); above 0. Called under the lock.
+using CountBlocks = std::uint64_t (*)(CpuTask& task);
 
 // Thread-safe. Blocks of a task start in ascending order, in chunks; a thread that has nothing to do spins briefly and then sleeps.
 class Scheduler {
@@ -40,7 +43,7 @@ class Scheduler {
   static constexpr std::size_t kTasks = 1024;  // outstanding at a time
 
   // At least one thread is started, else an error.
-  static Result<std::unique_ptr<Scheduler>> start(unsigned workers, RunBlocks blocks);
+  static Result<std::unique_ptr<Scheduler>> start(unsigned workers, RunBlocks blocks, CountBlocks count);
   // Runs what was submitted, then ends the threads.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -70,7 +73,7 @@ class Scheduler {
     bool blocked = false;  // the head waits for events of other queues
   };
 
-  explicit Scheduler(RunBlocks blocks);
+  Scheduler(RunBlocks blocks, CountBlocks count);
   static void* thread_main(void* self);
   void work();
   CpuTask* next_ready(std::unique_lock<std::mutex>& lock);
@@ -87,6 +90,7 @@ class Scheduler {
   Storage* take_garbage();
 
   const RunBlocks run_;
+  const CountBlocks count_;
   CpuTask* tasks_ = nullptr;  // kTasks, made as they are first needed in memory for all
   mutable std::mutex mutex_;  // guards all that is not atomic
   std::condition_variable work_, over_, room_;

@@ -61,6 +61,10 @@ class CudaDevice final : public Device {
   std::optional<Error> prepare(const DeviceProgram& program, const LaunchConfig& config) override {
     return static_cast<const Program&>(program).prepare(config);
   }
+  bool has_occupancy() const override { return true; }
+  Result<std::uint32_t> best_block(const DeviceProgram& program, std::uint32_t dynamic_shared, std::uint32_t most) override {
+    return static_cast<const Program&>(program).best_block(dynamic_shared, most);
+  }
 
   Result<std::shared_ptr<DeviceModule>> load_module(const std::string& image, const std::string& what) override;
   Result<ModuleEntry> entry(const std::shared_ptr<DeviceModule>& module, const std::string& name) override;
@@ -107,6 +111,12 @@ class CudaDevice final : public Device {
   std::optional<Error> poisoned() const override { return session_->first_failure(); }
   void trapped(const Error&) override {}  // the driver sees to it
   void ask_for_trap(std::function<std::optional<Error>()> trap) override { session_->ask_for_trap(std::move(trap)); }
+  Result<void> make_mark(TimeMark& mark) override;
+  void drop_mark(TimeMark& mark) noexcept override {
+    const Session::Current current(*session_);
+    session_->call().cuEventDestroy(static_cast<CUevent>(mark.handle));
+  }
+  Result<std::int64_t> nanoseconds(const TimeMark& from, const TimeMark& to) override;
   bool lost(Event event) const override { return session_->poisoned() && !queues_.over(event); }
 
  private:
@@ -189,6 +199,25 @@ Result<Device::Mapped> CudaDevice::mapped(std::uint64_t bytes, Phase phase, cons
   }
   std::memset(host, 0, bytes);
   return Mapped{static_cast<std::byte*>(host), address, bytes};
+}
+
+Result<void> CudaDevice::make_mark(TimeMark& mark) {
+  if (session_->poisoned()) return session_->lost(Phase::Wait);
+  CUevent event = nullptr;
+  const Session::Current current(*session_);
+  const CUresult r = session_->call().cuEventCreate(&event, CU_EVENT_BLOCKING_SYNC);  // it times
+  if (r != CUDA_SUCCESS) return session_->failed(r, Phase::Wait, "making an event");
+  mark.handle = event;
+  return {};
+}
+
+Result<std::int64_t> CudaDevice::nanoseconds(const TimeMark& from, const TimeMark& to) {
+  if (session_->poisoned()) return session_->lost(Phase::Wait);
+  float milliseconds = 0;
+  const Session::Current current(*session_);
+  const CUresult r = session_->call().cuEventElapsedTime(&milliseconds, static_cast<CUevent>(from.handle), static_cast<CUevent>(to.handle));
+  if (r != CUDA_SUCCESS) return session_->failed(r, Phase::Wait, "timing");
+  return static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
 }
 
 Result<Device::Mapped> CudaDevice::map(std::uint64_t bytes) {
@@ -398,6 +427,9 @@ Result<Event> CudaDevice::enqueue(CudaTask& task, std::uint32_t queue, const Aft
       return queues_.enqueue(task, false, queue, after, &graph.name(), Phase::Launch, "replaying a graph",
                              [&](CUstream stream) { return call.cuGraphLaunch(graph.exec(), stream); });
     }
+    case Task::Kind::Marker:
+      return queues_.enqueue(task, false, queue, after, nullptr, Phase::Wait, "noting a place in a stream",
+                             [](CUstream) { return CUDA_SUCCESS; });
     case Task::Kind::Host: break;  // not on a device that the host does not reach
   }
   queues_.give_back(task);

@@ -35,6 +35,8 @@
   ENTRY(cuFuncGetParamInfo, cuFuncGetParamInfo, 12040, (CUfunction function, std::size_t index, std::size_t* offset, std::size_t* size))      \
   ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050,                                       \
         (int* blocks, CUfunction function, int block_size, std::size_t dynamic_shared))                                                       \
+  ENTRY(cuOccupancyMaxPotentialBlockSize, cuOccupancyMaxPotentialBlockSize, 6050,                                                             \
+        (int* blocks, int* block_size, CUfunction function, CUoccupancyB2DSize shared_of_block, std::size_t dynamic_shared, int limit))       \
   ENTRY(cuOccupancyMaxPotentialClusterSize, cuOccupancyMaxPotentialClusterSize, 11070,                                                        \
         (int* size, CUfunction function, const CUlaunchConfig* config))                                                                       \
   ENTRY(cuOccupancyMaxActiveClusters, cuOccupancyMaxActiveClusters, 11070, (int* clusters, CUfunction function, const CUlaunchConfig* config)) \

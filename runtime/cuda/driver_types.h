@@ -16,6 +16,7 @@ using CUevent = struct CUevent_st*;
 using CUgraph = struct CUgraph_st*;
 using CUgraphExec = struct CUgraphExec_st*;
 using CUhostFn = void (*)(void* user_data);
+using CUoccupancyB2DSize = std::size_t (*)(int block_size);
 
 struct CUuuid {
   char bytes[16];

@@ -230,6 +230,20 @@ std::optional<Error> Program::check_clusters(const LaunchConfig& config) const {
   return std::nullopt;
 }
 
+Result<std::uint32_t> Program::best_block(std::uint32_t dynamic_shared, std::uint32_t most) const {
+  const std::uint64_t question = std::uint64_t{dynamic_shared} << 32 | std::uint64_t{most} << 16;
+  const std::uint64_t known = best_.load(std::memory_order_relaxed);
+  if (most < 65536 && known != 0 && (known >> 16 << 16) == question) return static_cast<std::uint32_t>(known & 0xffff);
+  int blocks = 0, threads = 0;
+  const Session::Current current(session_);
+  const CUresult r = session_.call().cuOccupancyMaxPotentialBlockSize(&blocks, &threads, function_, nullptr, dynamic_shared,
+                                                                      static_cast<int>(std::min(most, 1u << 30)));
+  if (r != CUDA_SUCCESS) return session_.failed(r, Phase::Launch, "asking for the best block size", kernel_);
+  const auto best = threads > 0 ? static_cast<std::uint32_t>(threads) : std::min(32u, most);
+  if (most < 65536 && best < 65536) best_.store(question | best, std::memory_order_relaxed);
+  return best;
+}
+
 std::optional<Error> Program::check_cooperative(const LaunchConfig& config, std::uint64_t blocks, std::uint64_t threads) const {
   int each = 0;
   const Session::Current current(session_);

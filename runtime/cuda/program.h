@@ -58,6 +58,8 @@ class Program final : public rt::DeviceProgram {
   // The rows of the validation table that need the loaded function. Raises its limit of dynamic shared memory where the launch needs more
   // than every device has; it is never lowered, so that no launch takes it from another.
   std::optional<Error> prepare(const LaunchConfig& config) const;
+  // Threads of a block with which most are resident; a warp where none are, and the launch will tell why. Kept for the last question.
+  Result<std::uint32_t> best_block(std::uint32_t dynamic_shared, std::uint32_t most) const;
 
  private:
   Program(Session& session, const DeviceLimits& limits) : session_(session), limits_(limits) {}
@@ -77,6 +79,7 @@ class Program final : public rt::DeviceProgram {
   std::array<std::uint32_t, 3> required_cluster_{0, 0, 0};
   mutable std::mutex raising_;
   mutable std::atomic<std::uint32_t> dynamic_shared_{0};  // the limit as it is now
+  mutable std::atomic<std::uint64_t> best_{0};            // shared, then in 16 bits each the question's limit and the answer; 0: none
 };
 
 // The launch configuration as the driver takes it. `attributes` has room for two.

@@ -10,6 +10,7 @@
 
 #include "cuda/session.h"
 #include "src/device.h"
+#include "src/profile/time_marks.h"
 
 namespace kiln::cuda {
 
@@ -45,7 +46,10 @@ class Queues {
     const Session::Current current(session_, Session::Calls::Enqueueing);
     CUstream stream = nullptr;
     if (const CUresult r = prepare(queue, after, stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));
+    if (const CUresult r = note_time(task.begin, stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));
+    rt::TimeMark* const end = task.end;
     if (const CUresult r = operation(stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));
+    if (const CUresult r = note_time(end, stream); r != CUDA_SUCCESS) return session_.fatal(r, phase, doing);
     return record(queue, kernel, phase, doing);
   }
 
@@ -80,6 +84,10 @@ class Queues {
     }
   };
 
+  // Null: nothing to note.
+  CUresult note_time(const rt::TimeMark* mark, CUstream stream) {
+    return mark != nullptr ? session_.call().cuEventRecord(static_cast<CUevent>(mark->handle), stream) : CUDA_SUCCESS;
+  }
   static std::string text(const std::string* kernel) { return kernel != nullptr ? *kernel : std::string(); }
   CUresult prepare(std::uint32_t queue, const rt::After& after, CUstream& stream);
   Result<rt::Event> record(std::uint32_t queue, const std::string* kernel, Phase phase, const char* doing);

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include "src/profile/time_marks.h"
+
 namespace kiln::rt {
 
 std::byte* Task::reserve_params(std::size_t size) {
@@ -38,6 +40,22 @@ Error has_none(const Device& device, const char* what) {
 
 }  // namespace
 
+// Of a device with the host's clock.
+Result<std::int64_t> Device::nanoseconds(const TimeMark& from, const TimeMark& to) {
+  return static_cast<std::int64_t>(to.time.load(std::memory_order_acquire)) -
+         static_cast<std::int64_t>(from.time.load(std::memory_order_acquire));
+}
+
+Result<Event> HeldTask::watched(TaskWatcher& watcher, std::uint32_t queue, const After& after) {
+  const std::uint64_t note = watcher.submitting(*task_, queue);
+  Result<Event> outcome = device_.submit(*std::exchange(task_, nullptr), queue, after);
+  watcher.submitted(note, outcome);
+  return outcome;
+}
+
+Result<std::uint32_t> Device::best_block(const DeviceProgram&, std::uint32_t, std::uint32_t) {
+  return has_none(*this, "does not know how many threads a program has resident");
+}
 Result<std::shared_ptr<DeviceModule>> Device::load_module(const std::string&, const std::string&) {
   return has_none(*this, "loads no PTX and no cubins");
 }

@@ -2,6 +2,7 @@
 // its business.
 #pragma once
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -100,6 +102,8 @@ class Staging {
   Release release_ = nullptr;
 };
 
+struct TimeMark;  // profile/time_marks.h
+
 // Compiled code that is ready to run on the device.
 class DeviceProgram {
  public:
@@ -145,12 +149,16 @@ class Task {
                // `to`, memory of map() that outlives the task, and the task goes back by itself
     Host,      // the host thread does the work itself, between begin_host and finish_host; of host_addressable() devices only
     Graph,     // `graph`, one operation of it after the other
+    Marker,    // nothing but a place in the order
   } kind = Kind::Host;
   const DeviceProgram* program = nullptr;
   const DeviceGraph* graph = nullptr;
   std::array<std::uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   std::uint32_t dynamic_shared = 0;
   bool cooperative = false;
+  // Of a launch on a device that reads_grids(): three u32 that take the place of `grid` when its turn comes; see dynamic_grid.h.
+  const void* dynamic_grid = nullptr;
+  std::array<std::uint32_t, 3> grid_limit{};
   std::byte* params = nullptr;
   ir::FaultRecord* fault = nullptr;  // never null for a launch: the device reports its own trouble there
   void* to = nullptr;
@@ -159,6 +167,14 @@ class Task {
   // Of a Copy, an Upload, a Download: rows that lie so many bytes apart on either side, each pitch at least `bytes`. A task comes with 1.
   std::uint64_t rows = 1, to_pitch = 0, from_pitch = 0;
   Staging staging;
+  // Where set, the device notes there when the task begins and when it is over.
+  TimeMark *begin = nullptr, *end = nullptr;
+  // What it is called where somebody watches. Alive until it is submitted.
+  struct Label {
+    const std::string *name = nullptr, *place = nullptr;
+    std::uint64_t stream = 0;
+    bool known = false;  // the stream is
+  } label;
 
   // Zeroed room for the parameter block. Allocates only above kInline bytes, and then once.
   std::byte* reserve_params(std::size_t size);
@@ -189,10 +205,27 @@ struct GraphNode {
 // What every operation on a device that is lost says: the first failure, with a code for what was asked.
 Error lost_device(ErrorCode code, const std::string& label, Error first);
 
+// Watches the tasks that are submitted: profiling. Thread-safe; called under the lock of enqueueing, must not block.
+class TaskWatcher {
+ public:
+  virtual ~TaskWatcher() = default;
+  // May set the task's marks. What it returns comes back with the outcome.
+  virtual std::uint64_t submitting(Task& task, std::uint32_t queue) noexcept = 0;
+  virtual void submitted(std::uint64_t note, const Result<Event>& outcome) noexcept = 0;
+};
+
 // Thread-safe. Nothing here blocks unless it says so.
 class Device {
  public:
   virtual ~Device() = default;  // waits for what was submitted
+
+  // Null: nobody watches. The watcher outlives the tasks.
+  TaskWatcher* watcher() const { return watcher_.load(std::memory_order_relaxed); }
+  void watch(TaskWatcher* watcher) { watcher_.store(watcher, std::memory_order_release); }
+  // Points in time for tasks to note. `from` and `to` are of tasks that are over.
+  virtual Result<void> make_mark(TimeMark&) { return {}; }
+  virtual void drop_mark(TimeMark&) noexcept {}
+  virtual Result<std::int64_t> nanoseconds(const TimeMark& from, const TimeMark& to);
   virtual const DeviceProperties& properties() const = 0;
   // For errors that are about which device it is: "AMD EPYC (cpu)", "NVIDIA H200 (cuda:1)".
   virtual std::string label() const { return properties().name + " (" + properties().kind + ")"; }
@@ -219,6 +252,14 @@ class Device {
   virtual Result<std::unique_ptr<DeviceProgram>> load(const CompiledCode& code, const ProgramFacts& facts) = 0;
   // The checks of a launch that only the loaded program makes possible; makes it ready for this much dynamic shared memory.
   virtual std::optional<Error> prepare(const DeviceProgram&, const LaunchConfig&) { return std::nullopt; }
+
+  // Whether the loaded program says how large blocks should be; and that: threads along x of which most are resident, whole warps, at most
+  // `most`.
+  virtual bool has_occupancy() const { return false; }
+  virtual Result<std::uint32_t> best_block(const DeviceProgram&, std::uint32_t dynamic_shared, std::uint32_t most);
+
+  // Whether a task reads its grid from device memory when its turn comes (Task::dynamic_grid); else the host does.
+  virtual bool reads_grids() const { return false; }
 
   // Things of other programs, on devices that have such: modules, streams and memory. `what` names the module in errors.
   virtual Result<std::shared_ptr<DeviceModule>> load_module(const std::string& image, const std::string& what);
@@ -269,12 +310,21 @@ class Device {
   virtual void ask_for_trap(std::function<std::optional<Error>()> trap) = 0;
   // Whether a task was not known to be over when the device was poisoned: it may have run, in part or not at all.
   virtual bool lost(Event) const { return false; }
+
+ private:
+  std::atomic<TaskWatcher*> watcher_{nullptr};
 };
 
 // A task taken from the device, given back unless it was handed over.
 class HeldTask {
  public:
-  explicit HeldTask(Device& device) : device_(device), task_(&device.acquire()) { task_->rows = 1; }
+  explicit HeldTask(Device& device) : device_(device), task_(&device.acquire()) {
+    task_->rows = 1;
+    task_->to = nullptr;
+    task_->from = nullptr;
+    task_->begin = task_->end = nullptr;
+    task_->label = {};
+  }
   ~HeldTask() {
     if (task_ != nullptr) device_.abandon(*task_);
   }
@@ -283,9 +333,14 @@ class HeldTask {
 
   Task* operator->() { return task_; }
   Task& operator*() { return *task_; }
-  Result<Event> submit(std::uint32_t queue, const After& after) { return device_.submit(*std::exchange(task_, nullptr), queue, after); }
+  Result<Event> submit(std::uint32_t queue, const After& after) {
+    if (TaskWatcher* watcher = device_.watcher()) return watched(*watcher, queue, after);
+    return device_.submit(*std::exchange(task_, nullptr), queue, after);
+  }
 
  private:
+  Result<Event> watched(TaskWatcher& watcher, std::uint32_t queue, const After& after);
+
   Device& device_;
   Task* task_;
 };

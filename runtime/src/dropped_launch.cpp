@@ -15,18 +15,29 @@ bool aligned_to_16(const LaunchRequest& request) {
 // What is wrong is told, and claims nothing: the launch was not to write either.
 Result<void> LocalServer::drop_launch(const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode) {
   const auto wrong = [&](Error error) { return of_launch(plan.facts, std::move(error)); };
-  bool nothing_to_do = false;
+  CheckedLaunch checked;
+  checked.plan = &plan;
+  checked.config = request.config;
   if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return wrong(ok.error());
-  if (auto error = validate(plan, request, nothing_to_do)) return wrong(std::move(*error));
+  if (request.dynamic_grid != nullptr) {
+    if (auto error = check_grid_buffer(plan, *request.dynamic_grid)) return std::move(*error);
+    checked.config.grid = Dim3();
+  }
+  if (request.config.elements != 0) {
+    if (auto refusal = choose_block(request, false, checked, false)) return wrong(std::move(refusal->error));
+  }
+  const Dim3 block = checked.config.block;
+  bool nothing_to_do = false;
+  if (auto error = validate(plan, request, checked.config, nothing_to_do)) return wrong(std::move(*error));
   if (nothing_to_do) return {};
   if (request.unfit != nullptr) return wrong(*request.unfit);
   if (plan.error) return wrong(*plan.error);
   const bool aligned16 = aligned_to_16(request);
   if (mode == LaunchMode::Queue) {
-    if (programs_.queue(plan, *request.variant, request.mode, request.config.block, aligned16)) note_queued(shared_from_this());
+    if (programs_.queue(plan, *request.variant, request.mode, block, aligned16)) note_queued(shared_from_this());
     return {};
   }
-  const auto program = programs_.get(plan, *request.variant, request.mode, request.config.block, aligned16);
+  const auto program = programs_.get(plan, *request.variant, request.mode, block, aligned16);
   if (!program.has_value()) return wrong(program.error());
   return {};
 }

@@ -1,6 +1,7 @@
 // The part of the server that enqueues launches: of its own programs, and what those of others have in common with them.
 #include <cstring>
 
+#include "src/dynamic_grid.h"
 #include "src/local_server.h"
 #include "src/memory_order.h"
 
@@ -32,15 +33,18 @@ void LocalServer::describe_launch(Task& task, const DeviceProgram& program, cons
   task.block = three(config.block);
   task.cluster = three(config.cluster);
   task.cooperative = config.cooperative;
+  task.dynamic_grid = nullptr;
   task.dynamic_shared = config.shared_bytes;
 }
 
 Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
-                                         const std::shared_ptr<const std::string>& name, HeldSlot* slot) {
+                                         const std::shared_ptr<const std::string>& name, HeldSlot* slot, bool conditional) {
+  task->label = {name.get(), &facts.place, stream, true};
   Event at;
   bool noted = false, confirm_now = false;
   {
-    ExecuteScope scope = ExecuteScope::launching(store_, *name, sets_);
+    ExecuteScope scope = ExecuteScope::launching(store_, *name, sets_.reads, sets_.writes,
+                                                 conditional ? std::span<const MemoryRange>() : std::span<const MemoryRange>(sets_.covers));
     const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
       After after;
       for (const Touch& touch : touched_) {
@@ -75,7 +79,8 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
                          .covers = sets_.covers,
                          .stream = at.queue,
                          .position = at.position,
-                         .slot = slot != nullptr ? slot->number() : kNoSlot}) != 0;
+                         .slot = slot != nullptr ? slot->number() : kNoSlot,
+                         .conditional = conditional}) != 0;
     if (noted && slot != nullptr) slot->release();
     confirm_now = time_to_confirm();
   }
@@ -88,24 +93,40 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
   return at;
 }
 
-Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request) {
-  if (auto recorded = captures_.record_launch(stream, plan, program, request)) return std::move(*recorded);
+Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked) {
+  const LaunchPlan& plan = *checked.plan;
+  const Program& program = *checked.program;
+  if (captures_.recording(stream)) {
+    LaunchRequest as_checked = request;
+    as_checked.config = checked.config;
+    if (auto recorded = captures_.record_launch(stream, plan, program, as_checked)) return std::move(*recorded);
+  }
   HeldSlot slot(slots_, logs_, take_fault_slot(program));
   LaunchLogMemory* const log = take_log(program);
   slots_.keep_log(slot.number(), log);
   HeldTask task(*device_);
-  describe_launch(*task, *program.code, request.config);
+  describe_launch(*task, *program.code, checked.config);
   task->fault = &slots_.record(slot.number());
   fill_params(plan, request, *task, slot.number(), log);
+  const Binding* const grid = request.dynamic_grid;
+  const bool conditional = grid != nullptr && !checked.grid_known;
+  if (conditional) {
+    task->dynamic_grid = address(*grid);
+    task->grid_limit = grid_limit(plan, checked.config);
+  }
 
   std::unique_lock lock(enqueue_);
   collect_uses(plan, request);
   io_sets(uses_, plan.io, sets_);
   touched_.clear();
+  if (grid != nullptr) {
+    sets_.reads.push_back(grid_range(*grid));
+    touched_.push_back({grid->memory.get(), false});
+  }
   for_each_used(plan, request, [&](const Memory& memory, bool writes) { touched_.push_back({memory.get(), writes}); });
   // The name is not counted: programs live as long as the server.
-  const auto event =
-      submit_launch(std::move(lock), stream, task, plan.facts, {std::shared_ptr<const std::string>(), program.name.get()}, &slot);
+  const auto event = submit_launch(std::move(lock), stream, task, plan.facts, {std::shared_ptr<const std::string>(), program.name.get()},
+                                   &slot, conditional);
   if (!event.has_value()) return event.error();
   return {};
 }

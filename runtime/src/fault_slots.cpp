@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kiln/ir/message.h"
+#include "src/dynamic_grid.h"
 #include "src/launch_logs.h"
 
 namespace kiln::rt {
@@ -102,6 +103,7 @@ std::optional<Error> fault_of(ir::FaultRecord& record, const Program& program) {
   if (std::atomic_ref(record.state).load(std::memory_order_acquire) == 0 && !trapped) return std::nullopt;
   if (trapped) return trap_error(record, program);
   if (record.kind == kFaultNoScratch) return no_scratch(record, program);
+  if (record.kind == kFaultGridTooLarge) return grid_too_large(*program.name, record.dimension, record.index, record.extent);
   if (record.site < program.sites.size() && program.sites[record.site].is_check())
     return check_failed(record, program, program.sites[record.site]);
   return out_of_bounds(record, program);
@@ -163,6 +165,10 @@ std::optional<Error> FaultSlots::fault(std::uint32_t slot) const {
     program = programs_[slot];
   }
   return fault_of(records_[slot], *program);
+}
+
+bool FaultSlots::did_nothing(std::uint32_t slot) const {
+  return std::atomic_ref(records_[slot].state).load(std::memory_order_acquire) == 2 && records_[slot].kind == kFaultEmptyGrid;
 }
 
 std::size_t FaultSlots::used() const {

@@ -37,6 +37,7 @@ class FaultSlots {
 
   // What the finished launch of the slot reported, if anything.
   std::optional<Error> fault(std::uint32_t slot) const;
+  bool did_nothing(std::uint32_t slot) const;  // its grid was empty; see dynamic_grid.h
   // The trap that one of the launches in use came to, if any did: what poisoned the device.
   std::optional<Error> trap() const;
   std::size_t used() const;

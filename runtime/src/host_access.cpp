@@ -99,7 +99,8 @@ Result<void> LocalServer::settle(HostMemory& memory, bool reads_too) {
 }
 
 Result<void> LocalServer::upload_from(std::uint64_t stream, const Binding& to, HostMemory& from, std::uint64_t first) {
-  return enter(
+  return enter_on(
+      stream,
       [&]() -> Result<void> {
         if (auto ok = usable(to, "the target of the upload"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
         if (from.server.get() != this) {

@@ -8,6 +8,7 @@
 #include "src/launch_modes.h"
 #include "src/launch_validation.h"
 #include "src/memory_order.h"
+#include "src/profile/timelines.h"
 #include "src/server_log.h"
 
 namespace kiln {
@@ -38,7 +39,9 @@ struct FinishHost {
 MemoryRange memory_range(const Binding& binding) { return empty(binding) ? MemoryRange{} : MemoryRange{binding.memory->id, binding.range}; }
 
 std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* compiler) {
-  return std::make_shared<LocalServer>(std::move(device), compiler);
+  auto server = std::make_shared<LocalServer>(std::move(device), compiler);
+  timeline_sees(server);
+  return server;
 }
 
 LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
@@ -51,16 +54,23 @@ LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
     auto trap = slots_.trap();
     return trap ? trap : captures_.instances().trap();
   });
+  log_.tell(&profiler_);
 }
 
 LocalServer::~LocalServer() {
   if (forked()) {
+    profiler_.forget();
     (void)device_.release();  // of the parent's
     logs_.forget();
     captures_.forget();
     return;
   }
   for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));  // before the programs go
+  if (const std::uint64_t timeline = running_timeline().load(std::memory_order_relaxed); timeline != 0 && profiler_.recording()) {
+    try {
+      timeline_keeps(timeline, profiler_.finish(timeline, label()));
+    } catch (const std::bad_alloc&) {}  // the trace lacks this device
+  }
   device_->ask_for_trap({});
 }
 
@@ -109,6 +119,8 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
 Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, Allocation& to, std::span<const MemoryRange> writes,
                                    Allocation* from, std::span<const MemoryRange> reads, Event* place) {
   const Result<void> allowed = captures_.refuse(stream, "a copy of strided or pinned memory", Captures::Refused::IsPart);
+  task->label.stream = stream;
+  task->label.known = true;
   std::unique_lock lock(enqueue_);
   ExecuteScope scope = ExecuteScope::launching(store_, kind == LogKind::Copy ? "copy" : "write", reads, writes, writes);
   Event at;
@@ -260,8 +272,11 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
   HeldTask task(*device_);
   task->kind = direct ? Task::Kind::Host : Task::Kind::Download;
   task->from = address(piece);
+  task->to = nullptr;
   task->bytes = size(piece);
   task->staging = std::move(staging);
+  task->label.stream = stream;
+  task->label.known = true;
   Task& turn = *task;
   // The read has its place among the operations, and later writes wait for it.
   std::unique_lock lock(enqueue_);
@@ -325,56 +340,6 @@ Result<void> LocalServer::device_state(ErrorCode code) const {
 }
 
 // --- launches -----------------------------------------------------------------------------------------------------------------
-
-Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& request) {
-  if (request.variant == nullptr) return invalid("NoKernel", "the launch names no kernel");
-  const LaunchPlan& plan = programs_.plan(*request.variant, request.mode);
-  if (any_override()) {
-    if (const LaunchMode mode = mode_of_launch(*this, stream); drops_launch(mode)) return drop_launch(plan, request, mode);
-  }
-  bool nothing_to_do = false;
-  if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return refused_launch(plan, request, ok.error());
-  if (auto error = validate(plan, request, nothing_to_do)) return refused_launch(plan, request, std::move(*error));
-  if (nothing_to_do) {
-    if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return of_launch(plan.facts, ok.error());
-    return {};
-  }
-  if (request.unfit != nullptr) return refused_launch(plan, request, *request.unfit);
-  if (request.dynamic_grid != nullptr) {
-    if (auto ok = captures_.refuse(stream, "a launch whose grid is read on the device", Captures::Refused::IsPart); !ok.has_value())
-      return refused_launch(plan, request, ok.error());
-  }
-  if (plan.error) return failed_launch(plan, request, *plan.error);
-  const Result<const Program*> program = programs_.get(plan, *request.variant, request.mode, request.config.block, aligned_to_16(request));
-  if (!program.has_value()) return failed_launch(plan, request, program.error());
-  if (auto error = device_->prepare(*(*program)->code, request.config)) return refused_launch(plan, request, std::move(*error));
-  return enqueue(stream, plan, **program, request);
-}
-
-// The arguments fit the signature and are memory of this device.
-Result<void> LocalServer::validate_arguments_of(const LaunchPlan& plan, const LaunchRequest& request) const {
-  if (auto error = validate_arguments(plan.facts, request.args)) return *error;
-  for (std::size_t i = 0; i < request.args.size(); ++i) {
-    if (!request.args[i].is_buffer) continue;
-    const Binding& binding = request.args[i].binding;
-    if (is_usable(binding)) continue;
-    return usable(binding, argument(plan.facts, i)).error();
-  }
-  return {};
-}
-
-// What else can be refused before anything is touched.
-std::optional<Error> LocalServer::validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const {
-  if (auto error = validate_config(plan.facts, request.config, properties())) return error;
-  const Dim3& grid = request.config.grid;
-  nothing_to_do = grid.x == 0 || grid.y == 0 || grid.z == 0;
-  if (nothing_to_do) return std::nullopt;
-  if (!plan.error) {
-    if (auto error = validate_extents(plan.facts, request.args)) return error;
-    if (auto error = plan.requirements.check(request.config, request.args)) return error;
-  }
-  return validate_aliasing(plan.facts, request.args);
-}
 
 // The buffers as declared. Under the enqueue lock.
 void LocalServer::collect_uses(const LaunchPlan& plan, const LaunchRequest& request) {
@@ -493,17 +458,19 @@ Event LocalServer::confirm() {
       return Verdict::pending();
     }
     std::optional<Error> fault;
+    bool nothing = false;
     if (view.kind == LogKind::Graph) {
       GraphInstances::Faults faults = captures_.instances().over(view.slot);
       if (faults.trap) device_->trapped(*faults.trap);
       fault = std::move(faults.first);
     } else if (view.slot != kNoSlot) {
-      fault = slots_.fault(view.slot);
+      nothing = slots_.did_nothing(view.slot);
+      if (!nothing) fault = slots_.fault(view.slot);
       if (LaunchLogMemory* log = slots_.take_log(view.slot)) logs_.over(log);
       over.add(view.slot);
     }
     if (!fault && device_->lost(event)) fault = device_->poisoned();
-    if (!fault) return Verdict::clean();
+    if (!fault) return nothing ? Verdict::nothing() : Verdict::clean();
     if (fault->code() == ErrorCode::Trapped) device_->trapped(*fault);
     return Verdict::faulted(std::move(*fault));
   });

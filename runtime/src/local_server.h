@@ -15,7 +15,9 @@
 #include "src/failure/scope.h"
 #include "src/fault_slots.h"
 #include "src/launch_logs.h"
+#include "src/prepared_launch.h"
 #include "src/process.h"
+#include "src/profile/profiler.h"
 #include "src/programs.h"
 #include "src/server.h"
 
@@ -42,6 +44,11 @@ class LocalServer final : public Server {
   Result<void> check(std::span<const Binding> ranges) override;
   Result<void> sync(std::span<const Binding> ranges) override;
   Result<void> launch(std::uint64_t stream, const LaunchRequest& request) override;
+  Result<void> prepare(PreparedState& state, const Error* unfit) override;
+  Result<void> launch_prepared(std::uint64_t stream, const PreparedState& state) override;
+  Result<std::uint64_t> start_profile(std::uint64_t stream, bool at_launch) override;
+  Result<std::chrono::nanoseconds> end_profile(std::uint64_t stream, std::uint64_t window) override;
+  Result<void> abandon_profile(std::uint64_t window) override;
   Result<void> sync_stream(std::uint64_t stream) override;
   Result<void> sync_all() override;
   void on_log(LogSink sink) override {
@@ -88,6 +95,7 @@ class LocalServer final : public Server {
   void unpin(HostMemory& memory) noexcept;
   Result<const std::byte*> open_view(std::uint64_t stream, const Binding& from);
   void close_view(Allocation& memory) noexcept;
+  Profiler& profiler() { return profiler_; }
 
   // For tests.
   FailureStore& failures() { return store_; }
@@ -104,23 +112,52 @@ class LocalServer final : public Server {
   template <class Operation, class Claim>
   auto enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation());
   void note_failure(const Error& error) noexcept;
+  // The same for work of a stream: what fails is none of a profile window's time.
+  template <class Operation, class Claim>
+  auto enter_on(std::uint64_t stream, Operation&& operation, Claim&& claim_writes) -> decltype(operation());
   // The operations, below that.
   Result<Memory> allocate_now(std::uint64_t bytes);
   Result<Memory> adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only);
   Result<void> launch_now(std::uint64_t stream, const LaunchRequest& request);
+  Result<void> prepare_now(PreparedState& state, const Error* unfit);
+  Result<void> launch_prepared_now(std::uint64_t stream, const PreparedState& state);
   Result<void> write_now(std::uint64_t stream, const Binding& to, const void* from);
   Result<void> fill_zero_now(std::uint64_t stream, const Binding& to);
   Result<void> copy_now(std::uint64_t stream, const Binding& to, const Binding& from);
   Result<void> read_now(std::uint64_t stream, const Binding& from, void* to);
   Result<void> check_now(std::span<const Binding> ranges);
   Result<void> sync_now(std::span<const Binding> ranges);
+  Result<std::uint64_t> start_profile_now(std::uint64_t stream, bool at_launch);
+  Result<std::chrono::nanoseconds> end_profile_now(std::uint64_t stream, std::uint64_t window);
+  Result<void> abandon_profile_now(std::uint64_t window);
+  Result<Event> submit_mark(std::uint32_t queue, TimeMark*& mark);
   Result<void> sync_stream_now(std::uint64_t stream);
   Result<void> sync_all_now();
   Result<Event> launch_loaded_now(std::uint64_t stream, const LoadedLaunch& launch);
 
   Result<void> drop_launch(const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode);  // it does not run
+  // --- what is checked before anything is touched (check_launch.cpp) ---
+  struct Refusal {
+    Error error;
+    bool no_code = false;  // there is no program: what the kernel declares to write is claimed, not only what it was to write whole
+  };
+  // Finds the program and everything that can be refused. `checked.plan` is set in any event.
+  std::optional<Refusal> check_launch(const LaunchRequest& request, CheckedLaunch& checked);
   Result<void> validate_arguments_of(const LaunchPlan& plan, const LaunchRequest& request) const;
-  std::optional<Error> validate(const LaunchPlan& plan, const LaunchRequest& request, bool& nothing_to_do) const;
+  std::optional<Error> validate(const LaunchPlan& plan, const LaunchRequest& request, const LaunchConfig& config,
+                                bool& nothing_to_do) const;
+  std::optional<Refusal> find_program(const LaunchRequest& request, bool aligned16, CheckedLaunch& checked);
+  // Without `ask` one whose program is the same as that of the best one, which the compiled program would have to tell.
+  std::optional<Refusal> choose_block(const LaunchRequest& request, bool aligned16, CheckedLaunch& checked, bool ask = true);
+  Result<void> launch_checked(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked);
+
+  // --- grids that the device holds (dynamic_grid.cpp) ---
+  std::optional<Error> check_grid_buffer(const LaunchPlan& plan, const Binding& grid) const;
+  std::array<std::uint32_t, 3> grid_limit(const LaunchPlan& plan, const LaunchConfig& config) const;
+  bool host_reads_grid(const LaunchRequest& request, const CheckedLaunch& checked);
+  Result<void> launch_dynamic(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked);
+  std::optional<Error> skipped_by_grid(const LaunchRequest& request, const CheckedLaunch& checked);
+
   Error refused_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   // A buffer of a launch that is refused; of this device or another.
   struct RefusedUse {
@@ -132,12 +169,13 @@ class LocalServer final : public Server {
   void refuse(std::span<const RefusedUse> uses, const Error& error);
   Error refused_transfer(const Binding& to, const Binding* from, Error error);
   Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
-  Result<void> enqueue(std::uint64_t stream, const LaunchPlan& plan, const Program& program, const LaunchRequest& request);
+  Result<void> enqueue(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked);
   static void describe_launch(Task& task, const DeviceProgram& program, const LaunchConfig& config);
   // Orders, submits and notes a launch; what it does with memory is in sets_ and touched_, filled under `lock`, that of enqueueing, which
   // ends here. Errors: it was skipped or refused, which its bytes know.
+  // `conditional`: whether it does anything shows when it runs (LogNote::conditional).
   Result<Event> submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
-                              const std::shared_ptr<const std::string>& name, HeldSlot* slot);
+                              const std::shared_ptr<const std::string>& name, HeldSlot* slot, bool conditional = false);
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);
   // Of just these bytes of the two memories; `at`: the task's place.
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, Allocation& to, std::span<const MemoryRange> writes,
@@ -162,6 +200,7 @@ class LocalServer final : public Server {
   Result<void> device_state(ErrorCode code = ErrorCode::DevicePoisoned) const;
 
   std::unique_ptr<Device> device_;
+  Profiler profiler_{*device_};
   const unsigned process_ = process_number();
   const std::uint64_t fault_address_;
   FailureStore store_;

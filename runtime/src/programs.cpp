@@ -9,6 +9,7 @@
 #include "kiln/ir/text.h"
 #include "src/config.h"
 #include "src/logging.h"
+#include "src/profile/timelines.h"
 #include "src/program_key.h"
 
 namespace kiln::rt {
@@ -337,8 +338,14 @@ Programs::Outcome Programs::compile(const ir::Prepared& prepared, const LaunchPl
   }
   compilations_.fetch_add(1, std::memory_order_relaxed);
   const auto begin = std::chrono::steady_clock::now();
-  const CompiledCode code = compiler->compile(prepared, options);
-  auto loaded = device_.load(code, {kernel, plan.layout});
+  const CompiledCode code = [&] {
+    const HostSpan span("compile", kernel);
+    return compiler->compile(prepared, options);
+  }();
+  auto loaded = [&] {
+    const HostSpan span("load", kernel);
+    return device_.load(code, {kernel, plan.layout});
+  }();
   if (!loaded.has_value()) return loaded.error();
   if (logs(LogArea::Compile, LogLevel::Info)) {
     const auto us = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();

@@ -52,8 +52,8 @@ class Requirements::Extractor {
     s.imm = op.imm;
     switch (op.code) {
       case ir::Opcode::Const:
-      case ir::Opcode::BlockDim:
-      case ir::Opcode::GridDim: break;
+      case ir::Opcode::BlockDim: break;
+      case ir::Opcode::GridDim: out_.uses_grid_ = true; break;
       case ir::Opcode::Param: s.param = op.index; break;
       case ir::Opcode::Extent:
       case ir::Opcode::Size:

@@ -21,6 +21,7 @@ class Requirements {
   // The first requirement that does not hold, with its text and the values of both sides (rule SizeRequirementViolated). Arguments as
   // validated. O(operations); allocates nothing when all hold.
   std::optional<Error> check(const LaunchConfig& config, std::span<const LaunchArg> args) const;
+  bool uses_grid() const { return uses_grid_; }  // one of them depends on how many blocks there are
 
  private:
   // One value. Operands are numbers of earlier steps.
@@ -44,6 +45,7 @@ class Requirements {
   std::string kernel_;
   std::vector<Step> steps_;
   std::vector<Relation> relations_;
+  bool uses_grid_ = false;
 };
 
 }  // namespace kiln::rt

@@ -1,5 +1,6 @@
 // Server: the device behind a client. One per device and process; tests make their own.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -13,7 +14,8 @@ namespace kiln {
 
 namespace rt {
 class Captures;
-}
+struct PreparedState;
+}  // namespace rt
 
 // Thread-safe. Every operation is what kiln/runtime/client.h says of the function of that name; `stream` is a stream's id.
 class Server : public std::enable_shared_from_this<Server> {
@@ -31,6 +33,13 @@ class Server : public std::enable_shared_from_this<Server> {
   virtual Result<void> check(std::span<const Binding> ranges) = 0;
   virtual Result<void> sync(std::span<const Binding> ranges) = 0;
   virtual Result<void> launch(std::uint64_t stream, const LaunchRequest& request) = 0;
+  // Of kiln/runtime/prepared.h. Checks what state.request says and fills state.checked; on an error that is as it was.
+  virtual Result<void> prepare(rt::PreparedState& state, const Error* unfit) = 0;
+  virtual Result<void> launch_prepared(std::uint64_t stream, const rt::PreparedState& state) = 0;
+  // Of kiln/runtime/profile.h, by the number of a window's token.
+  virtual Result<std::uint64_t> start_profile(std::uint64_t stream, bool at_launch) = 0;
+  virtual Result<std::chrono::nanoseconds> end_profile(std::uint64_t stream, std::uint64_t window) = 0;
+  virtual Result<void> abandon_profile(std::uint64_t window) = 0;
   virtual Result<void> sync_stream(std::uint64_t stream) = 0;
   virtual Result<void> sync_all() = 0;
   virtual Result<void> compile_queued() = 0;

@@ -18,4 +18,11 @@ auto LocalServer::enter(Operation&& operation, Claim&& claim_writes) -> decltype
   return no_host_memory();
 }
 
+template <class Operation, class Claim>
+auto LocalServer::enter_on(std::uint64_t stream, Operation&& operation, Claim&& claim_writes) -> decltype(operation()) {
+  auto result = enter(operation, claim_writes);
+  if (!result.has_value() && !forked()) profiler_.failed(queue_of(stream), result.error());
+  return result;
+}
+
 }  // namespace kiln::rt

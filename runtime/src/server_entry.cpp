@@ -64,38 +64,51 @@ Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, st
   return enter([&] { return adopt_now(address, bytes, std::move(owner), read_only); }, [] {});
 }
 
+// Where the host has no memory: what the kernel declares to write.
+static void claim_outputs(const LaunchRequest& request) {
+  const ir::Kernel& kernel = request.variant->recorded();
+  for (std::size_t i = 0; i < request.args.size() && i < kernel.params.size(); ++i) {
+    const ir::Param& param = kernel.params[i];
+    if (param.is_buffer && request.args[i].is_buffer && kernel.mems[param.mem].access != ir::Access::In)
+      rt::claim(request.args[i].binding, out_of_memory());
+  }
+}
+
 Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) {
-  auto result = enter([&] { return launch_now(stream, request); },
-                      [&] {
-                        const ir::Kernel& kernel = request.variant->recorded();
-                        for (std::size_t i = 0; i < request.args.size() && i < kernel.params.size(); ++i) {
-                          const ir::Param& param = kernel.params[i];
-                          if (param.is_buffer && request.args[i].is_buffer && kernel.mems[param.mem].access != ir::Access::In)
-                            rt::claim(request.args[i].binding, out_of_memory());
-                        }
-                      });
+  auto result = enter_on(stream, [&] { return launch_now(stream, request); }, [&] { claim_outputs(request); });
   if (logs(LogArea::Launch, LogLevel::Debug)) tell_launch(*this, stream, request, result, dropped_now(*this, stream));
   return captures_.watch(stream, std::move(result));
 }
 
+Result<void> LocalServer::prepare(PreparedState& state, const Error* unfit) {
+  return enter([&] { return prepare_now(state, unfit); }, [] {});
+}
+
+Result<void> LocalServer::launch_prepared(std::uint64_t stream, const PreparedState& state) {
+  auto result = enter_on(stream, [&] { return launch_prepared_now(stream, state); }, [&] { claim_outputs(state.request); });
+  if (logs(LogArea::Launch, LogLevel::Debug)) tell_launch(*this, stream, state.request, result, dropped_now(*this, stream));
+  return captures_.watch(stream, std::move(result));
+}
+
 Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunch& launch) {
-  return enter([&] { return launch_loaded_now(stream, launch); },
-               [&] {
-                 for (const Use& use : launch.uses)
-                   if (use.access != ir::Access::In) rt::claim(use.binding, out_of_memory());
-               });
+  return enter_on(
+      stream, [&] { return launch_loaded_now(stream, launch); },
+      [&] {
+        for (const Use& use : launch.uses)
+          if (use.access != ir::Access::In) rt::claim(use.binding, out_of_memory());
+      });
 }
 
 Result<void> LocalServer::write(std::uint64_t stream, const Binding& to, const void* from) {
-  return captures_.watch(stream, enter([&] { return write_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); }));
+  return captures_.watch(stream, enter_on(stream, [&] { return write_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); }));
 }
 
 Result<void> LocalServer::fill_zero(std::uint64_t stream, const Binding& to) {
-  return captures_.watch(stream, enter([&] { return fill_zero_now(stream, to); }, [&] { rt::claim(to, out_of_memory()); }));
+  return captures_.watch(stream, enter_on(stream, [&] { return fill_zero_now(stream, to); }, [&] { rt::claim(to, out_of_memory()); }));
 }
 
 Result<void> LocalServer::copy(std::uint64_t stream, const Binding& to, const Binding& from) {
-  return captures_.watch(stream, enter([&] { return copy_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); }));
+  return captures_.watch(stream, enter_on(stream, [&] { return copy_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); }));
 }
 
 Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* to) {
@@ -108,6 +121,18 @@ Result<void> LocalServer::check(std::span<const Binding> ranges) {
 
 Result<void> LocalServer::sync(std::span<const Binding> ranges) {
   return enter([&] { return ranges.empty() ? sync_all_now() : sync_now(ranges); }, [] {});
+}
+
+Result<std::uint64_t> LocalServer::start_profile(std::uint64_t stream, bool at_launch) {
+  return enter([&] { return start_profile_now(stream, at_launch); }, [] {});
+}
+
+Result<std::chrono::nanoseconds> LocalServer::end_profile(std::uint64_t stream, std::uint64_t window) {
+  return enter([&] { return end_profile_now(stream, window); }, [] {});
+}
+
+Result<void> LocalServer::abandon_profile(std::uint64_t window) {
+  return enter([&] { return abandon_profile_now(window); }, [] {});
 }
 
 Result<void> LocalServer::sync_stream(std::uint64_t stream) {

@@ -29,6 +29,10 @@ constexpr SettingRow kRows[] = {
      "what the runtime says of itself: a level for all areas, then areas with levels of their own, as in `warning,compile=info`"},
     {Setting::Sink, "logging.sink", "KILN_LOG_FILE", Kind::Path, "stderr", 0, 0, "stderr",
      "where it says it: `stderr`, or the path of a file, which is appended to"},
+    {Setting::Trace, "profiling.trace", "KILN_TRACE", Kind::Path, "", 0, 0, "",
+     "the file that the timeline of the whole process is written to at its end, for Perfetto; else there is none"},
+    {Setting::Nvtx, "", "KILN_NVTX", Kind::Text, "", 0, 0, "",
+     "NVTX ranges: `on` for those of `libnvToolsExt.so.1`, a library, or `off`; else where a profiler asks to be loaded"},
 };
 constexpr bool in_order() {
   for (std::size_t i = 0; i < std::size(kRows); ++i)

@@ -16,8 +16,10 @@ enum class Setting : std::uint8_t {
   KernelLogBytes,
   Levels,
   Sink,
+  Trace,
+  Nvtx,
 };
-inline constexpr std::size_t kSettings = static_cast<std::size_t>(Setting::Sink) + 1;
+inline constexpr std::size_t kSettings = static_cast<std::size_t>(Setting::Nvtx) + 1;
 
 enum class SettingKind : std::uint8_t {
   Text,    // any

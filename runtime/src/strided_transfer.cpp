@@ -172,7 +172,8 @@ Result<void> LocalServer::read_plane(std::uint64_t stream, Allocation& memory, c
 // --- writes --------------------------------------------------------------------------------------------------------------------
 
 Result<void> LocalServer::write_strided(std::uint64_t stream, const StridedBinding& to, const void* from) {
-  return enter(
+  return enter_on(
+      stream,
       [&]() -> Result<void> {
         std::uint64_t elements = 0;
         if (auto ok = check_strided(to, "the target of the write", elements); !ok.has_value())
@@ -239,7 +240,8 @@ Result<void> LocalServer::write_plane(std::uint64_t stream, Allocation& memory, 
 // --- copies --------------------------------------------------------------------------------------------------------------------
 
 Result<void> LocalServer::copy_strided(std::uint64_t stream, const StridedBinding& to, const StridedBinding& from) {
-  return enter(
+  return enter_on(
+      stream,
       [&]() -> Result<void> {
         const auto refuse_copy = [&](Error error) -> Error {
           claim_strided(to, error);

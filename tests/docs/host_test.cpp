@@ -15,6 +15,15 @@ KILN_KERNEL(saxpy, (In<f32> x, InOut<f32> y, Val<f32> a))
   If (i < y.size()) { y[i] = a * x[i] + y[i]; }
 }
 
+KILN_KERNEL(decide, (Out<u32> grid, Val<u32> n))
+{
+  If (global_id().x == 0) {
+    grid[0] = (n + 31) / 32;
+    grid[1] = 1;
+    grid[2] = 1;
+  }
+}
+
 KILN_KERNEL(blur, (In<f32, 2> x, Out<f32, 2> y))
 {
   block_size(16, 16);
@@ -93,6 +102,30 @@ TEST_CASE("docs/host: buffers and launches") {
     }
     // end
     CHECK(b.read().value() == std::vector<f32>(100, 10));
+  }
+}
+
+TEST_CASE("docs/host: grids and blocks") {
+  using docs_host::decide, docs_host::saxpy;
+  for (const Client& c : devices()) {
+    CAPTURE(c.properties().name);
+    const Stream s = c.stream();
+    auto a = Buffer<f32>::from_host(c, std::vector<f32>(100, 1)).value(), b = Buffer<f32>::from_host(c, std::vector<f32>(100, 0)).value();
+    auto count = Buffer<u32>::zeroed(c, 3).value();
+    // example: grids
+    saxpy(automatic(100), a, b, 2.0f);  // at least 100 threads; the block that suits kernel and device
+    // A kernel decides how many blocks the next one has.
+    decide(for_num_elems(1), count, 100u);                              // writes x, y and z
+    saxpy(dynamic_grid(count, {32}), a, b, 2.0f);                       // reads them when its turn comes
+    const Spread wide = spread({65535, 65535, 65535}, 100000).value();  // (50000, 2, 1); wide.exact: no block more than asked for
+    // Checked once, launched often.
+    auto go = saxpy.prepare(s, automatic(100), a, b, 2.0f).value();
+    for (int i = 0; i < 3; ++i) go();
+    go.rebind(a, b, 0.5f).value();  // other arguments, checked again
+    go();
+    // end
+    CHECK(wide.grid == Dim3(50000, 2));
+    CHECK(b.read().value() == std::vector<f32>(100, 10.5f));
   }
 }
 

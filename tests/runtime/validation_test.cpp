@@ -48,8 +48,14 @@ struct Invented : Server {  // a server that is only an owner of memory
   Result<void> check(std::span<const Binding>) override { return {}; }
   Result<void> sync(std::span<const Binding>) override { return {}; }
   Result<void> launch(std::uint64_t, const LaunchRequest&) override { return {}; }
+  Result<void> prepare(rt::PreparedState&, const Error*) override { return {}; }
+  Result<void> launch_prepared(std::uint64_t, const rt::PreparedState&) override { return {}; }
+  Result<std::uint64_t> start_profile(std::uint64_t, bool) override { return 0; }
+  Result<std::chrono::nanoseconds> end_profile(std::uint64_t, std::uint64_t) override { return std::chrono::nanoseconds(0); }
+  Result<void> abandon_profile(std::uint64_t) override { return {}; }
   Result<void> sync_stream(std::uint64_t) override { return {}; }
   Result<void> sync_all() override { return {}; }
+  Result<void> compile_queued() override { return {}; }
   void on_log(LogSink) override {}
   void log_bytes(std::uint64_t) override {}
   void free(Allocation&) noexcept override {}

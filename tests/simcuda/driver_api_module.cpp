@@ -290,6 +290,34 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction han
   });
 }
 
+// As the toolkit's documentation has it: the largest of the block sizes, in whole warps, with which most threads are resident.
+CUresult cuOccupancyMaxPotentialBlockSize(int* blocks, int* block_size, CUfunction handle, CUoccupancyB2DSize shared_of_block,
+                                          std::size_t dynamic_shared, int limit) {
+  return entry_point(Entry::cuOccupancyMaxPotentialBlockSize, [&](Driver& driver, Lock&) -> CUresult {
+    Function* function = nullptr;
+    KILN_SIMCUDA_TRY(driver.function(handle, function));
+    if (blocks == nullptr || block_size == nullptr || limit < 0) return CUDA_ERROR_INVALID_VALUE;
+    const auto& device = function->module->context->description;
+    const int warp = device.attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    int most = static_cast<int>(max_threads(*function));
+    if (limit != 0 && limit < most) most = limit;
+    std::uint64_t best = 0;
+    int best_size = 0, best_blocks = 0;
+    for (int aligned = (most + warp - 1) / warp * warp; aligned > 0; aligned -= warp) {
+      const int size = aligned < most ? aligned : most;
+      const std::size_t shared = shared_of_block != nullptr ? shared_of_block(size) : dynamic_shared;
+      const std::uint64_t resident = resident_blocks(*function, static_cast<std::uint64_t>(size), shared);
+      if (resident * static_cast<std::uint64_t>(size) <= best) continue;
+      best = resident * static_cast<std::uint64_t>(size);
+      best_size = size;
+      best_blocks = static_cast<int>(resident);
+    }
+    *block_size = best_size;
+    *blocks = best_blocks * device.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction handle, const CUlaunchConfig* config) {
   return entry_point(Entry::cuOccupancyMaxPotentialClusterSize, [&](Driver& driver, Lock&) -> CUresult {
     Function* function = nullptr;

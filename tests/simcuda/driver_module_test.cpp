@@ -223,6 +223,36 @@ TEST_CASE("occupancy is what threads, blocks and shared memory leave") {
   KILN_CALL(lib.cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, nullptr, 32, 0), CUDA_ERROR_INVALID_HANDLE);
 }
 
+TEST_CASE("the block size of the best occupancy: the largest with which most threads are resident, below a limit") {
+  const DeviceSession session;
+  Library& lib = library();
+  const CUmodule module = load();
+  const CUfunction none = get(module, "none"), shared = get(module, "shared");
+  struct Best {
+    int size, blocks;
+    bool operator==(const Best&) const = default;
+  };
+  const auto best = [&](CUfunction f, std::size_t dynamic, int limit, CUoccupancyB2DSize of_block = nullptr) {
+    Best b{-1, -1};
+    KILN_OK(lib.cuOccupancyMaxPotentialBlockSize(&b.blocks, &b.size, f, of_block, dynamic, limit));
+    return b;
+  };
+  CHECK(best(none, 0, 0) == Best{1024, 2 * 132});
+  CHECK(best(none, 0, 256) == Best{256, 8 * 132});
+  CHECK(best(none, 0, 100) == Best{64, 32 * 132});          // 2048 threads; 100 take four warps each, of which 16 blocks fit: 1600
+  CHECK(best(none, 100 * 1024, 0) == Best{1024, 2 * 132});  // two blocks, by shared memory
+  CHECK(best(none, 232448, 512) == Best{512, 132});
+  CHECK(best(none, 232449, 0) == Best{0, 0});         // no block at all
+  CHECK(best(shared, 0, 512) == Best{512, 4 * 132});  // five blocks by shared memory, four by threads: 2048
+  CHECK(best(shared, 0, 400) == Best{384, 5 * 132});
+  CHECK(best(none, 0, 0, [](int size) { return static_cast<std::size_t>(size) * 1024; }).size == 224);  // 228 KiB, one reserved a block
+  Best b{};
+  KILN_CALL(lib.cuOccupancyMaxPotentialBlockSize(&b.blocks, &b.size, nullptr, nullptr, 0, 0), CUDA_ERROR_INVALID_HANDLE);
+  KILN_CALL(lib.cuOccupancyMaxPotentialBlockSize(nullptr, &b.size, none, nullptr, 0, 0), CUDA_ERROR_INVALID_VALUE);
+  KILN_CALL(lib.cuOccupancyMaxPotentialBlockSize(&b.blocks, nullptr, none, nullptr, 0, 0), CUDA_ERROR_INVALID_VALUE);
+  KILN_CALL(lib.cuOccupancyMaxPotentialBlockSize(&b.blocks, &b.size, none, nullptr, 0, -1), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_CASE("clusters: what fits, where there are any") {
   const DeviceSession session(R"({"devices": ["h200", "a100"]})");
   Library& lib = library();

@@ -47,6 +47,8 @@ void LaunchLog::push(const LogNote& note, std::uint64_t freed_memory, bool claim
   entry.kind = note.kind;
   entry.confirmed = !can_fault(note.kind);
   entry.claimed = claimed;
+  entry.conditional = note.conditional;
+  entry.nothing = false;
   entry.name = note.name;
   entry.stamp = note.stamp;
   entry.stream = note.stream;
@@ -67,7 +69,8 @@ Ticket LaunchLog::append(const LogNote& note) noexcept {
   const std::lock_guard lock(mutex_);
   bool claimed = false;
   if (note.stamp < last_finding_)
-    claimed = store_.reconsider(name_of(note.name, note.kind), note.reads, note.writes, note.covers, note.stamp);
+    claimed = store_.reconsider(name_of(note.name, note.kind), note.reads, note.writes,
+                                note.conditional ? std::span<const MemoryRange>() : note.covers, note.stamp);
   // Nothing before it is in doubt and it cannot fault: no later finding concerns it.
   if (!can_fault(note.kind) && entries_.size() == 0) return entries_.end();
   try {
@@ -181,7 +184,8 @@ std::size_t LaunchLog::confirm_with(const Inspector& inspector, Ticket up_to) {
           inspector.call(inspector.self, LogView{i + 1, entry.kind, entry.name.get(), entry.stream, entry.position, entry.slot});
       if (verdict.kind == Verdict::Kind::Pending) continue;
       entry.confirmed = true;
-      if (verdict.kind == Verdict::Kind::Clean || entry.claimed) continue;
+      if (entry.conditional && verdict.kind != Verdict::Kind::Faulted) resolve(entry, verdict.kind == Verdict::Kind::Clean);
+      if (verdict.kind != Verdict::Kind::Faulted || entry.claimed) continue;
       entry.fault = verdict.error ? std::move(*verdict.error) : Error(ErrorCode::Generic, "The operation failed on the device");
       if (first_fault == entries_.end()) first_fault = i;
     }
@@ -191,6 +195,17 @@ std::size_t LaunchLog::confirm_with(const Inspector& inspector, Ticket up_to) {
   }
   settle();
   return faults;
+}
+
+// It is known now whether a conditional operation ran.
+void LaunchLog::resolve(Entry& entry, bool ran) {
+  entry.conditional = false;
+  entry.nothing = !ran;
+  if (!ran || entry.claimed) return;
+  covers_.clear();
+  const std::uint64_t begin = entry.first + entry.reads + entry.writes;
+  for (std::uint64_t r = begin; r != begin + entry.covers; ++r) covers_.push_back(ranges_[r]);
+  store_.succeed(entry.stamp, covers_);
 }
 
 // Goes through the log as if each fault had been known when its operation was enqueued. `late` holds the bytes that are claimed only
@@ -218,7 +233,7 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
         if (entry.read->add(claim)) told.push_back({entry.read, claim.failure});
       continue;
     }
-    if (entry.claimed) continue;
+    if (entry.claimed || entry.nothing) continue;
     const std::uint64_t reads_end = entry.first + entry.reads, writes_end = reads_end + entry.writes,
                         covers_end = writes_end + entry.covers;
     FailureId failure = 0;
@@ -230,6 +245,7 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
       }
     }
     if (failure == 0 && !entry.fault) {
+      if (entry.conditional) continue;  // it may leave them as they are
       for (std::uint64_t r = writes_end; r != covers_end; ++r) late.release(ranges_[r], kEver);
       continue;
     }
@@ -243,6 +259,9 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
       store_.record(failure, name_of(entry.name, entry.kind), needed, writes, Propagation::Voided);
     }
     entry.fault.reset();  // where an input was claimed, its own fault is a consequence
+    if (late_ != nullptr) {
+      if (const auto error = store_.error(failure)) late_->failed_late(static_cast<std::uint32_t>(entry.stream), entry.position, *error);
+    }
     entry.claimed = true;
     for (const MemoryRange& range : writes) late.taint(range, failure, entry.stamp);
   }

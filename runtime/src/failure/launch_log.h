@@ -28,6 +28,9 @@ struct LogNote {
   std::span<const MemoryRange> reads, writes, covers;
   std::uint64_t stream = 0, position = 0;  // for the inspector only: where the operation lies in its stream
   std::uint32_t slot = kNoSlot;            // for the inspector only: its fault record
+  // Whether it does anything at all is known when it is confirmed (Verdict::nothing). Until then it ends no claims: `covers` are not to be
+  // among those of its scope. A reader that a fault found meanwhile concerns may be told too much, never too little.
+  bool conditional = false;
 };
 
 // What the inspector sees.
@@ -40,12 +43,20 @@ struct LogView {
 };
 
 struct Verdict {
-  enum class Kind : std::uint8_t { Pending, Clean, Faulted } kind = Kind::Pending;
+  enum class Kind : std::uint8_t { Pending, Clean, Nothing, Faulted } kind = Kind::Pending;
   std::optional<Error> error;  // Faulted
 
   static Verdict pending() { return {}; }
   static Verdict clean() { return {Kind::Clean, std::nullopt}; }
+  static Verdict nothing() { return {Kind::Nothing, std::nullopt}; }  // of a conditional entry: it touched nothing
   static Verdict faulted(Error e) { return {Kind::Faulted, std::move(e)}; }
+};
+
+// Hears of operations that failed, or ran on what had failed, after they were enqueued. Called under the log's lock; must not block.
+class LateFailures {
+ public:
+  virtual ~LateFailures() = default;
+  virtual void failed_late(std::uint32_t queue, std::uint64_t position, const Error& error) noexcept = 0;
 };
 
 class LaunchLog;
@@ -109,6 +120,8 @@ class LaunchLog {
     return confirm_with({&call, [](void* self, const LogView& view) { return (*static_cast<decltype(call)*>(self))(view); }}, up_to);
   }
 
+  void tell(LateFailures* who) { late_ = who; }  // before the log is used
+
   Ticket last() const;           // ticket of the newest entry, 0 when there was none
   std::size_t size() const;      // entries held
   std::size_t capacity() const;  // entries for which there is room
@@ -122,7 +135,9 @@ class LaunchLog {
   struct Entry {
     LogKind kind = LogKind::Launch;
     bool confirmed = false;
-    bool claimed = false;  // its writes carry a failure already; as if it had not run
+    bool claimed = false;      // its writes carry a failure already; as if it had not run
+    bool conditional = false;  // and not known to have run
+    bool nothing = false;      // it did not
     std::shared_ptr<const std::string> name;
     Stamp stamp = 0;
     std::uint64_t stream = 0, position = 0;
@@ -156,13 +171,16 @@ class LaunchLog {
   std::size_t confirm_with(const Inspector& inspector, Ticket up_to);
   void push(const LogNote& note, std::uint64_t freed_memory, bool claimed);
   std::size_t settle_faults(std::uint64_t from);
+  void resolve(Entry& entry, bool ran);
   void drop_confirmed();
 
   FailureStore& store_;
+  LateFailures* late_ = nullptr;
   mutable std::mutex mutex_;
   Ring<Entry> entries_;  // entry number i has ticket i + 1
   Ring<MemoryRange> ranges_;
-  Stamp last_finding_ = 0;  // when faults were last settled
+  std::vector<MemoryRange> covers_;  // reused
+  Stamp last_finding_ = 0;           // when faults were last settled
 };
 
 }  // namespace kiln::rt

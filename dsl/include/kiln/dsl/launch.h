@@ -11,9 +11,36 @@
 #include "kiln/dsl/memory.h"
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/client.h"
+#include "kiln/runtime/prepared.h"
 #include "kiln/runtime/strided.h"
 
 namespace kiln {
+
+// A grid that the device holds: the first three numbers of a buffer are x, y and z, read when the launch's turn comes, so that a kernel
+// before it decides. The launch is skipped where they carry a failure; numbers beyond the device's limits are a failure of the launch,
+// which its outputs carry; with a 0 among them nothing happens. On a GPU the host waits for the numbers.
+class DynamicGrid {
+ public:
+  const Binding& counts() const { return counts_; }
+  const LaunchConfig& config() const { return config_; }  // all but the grid
+
+ private:
+  friend DynamicGrid dynamic_grid(const Buffer<u32>& counts, Dim3 block, std::uint32_t shared_bytes);
+  struct Made {
+    explicit Made(const Buffer<u32>& buffer) : counts(buffer.binding()) {}
+    Binding counts;
+  };
+  // Not of anything in braces: those are a LaunchConfig.
+  DynamicGrid(Made made, const LaunchConfig& config, Made* /*none*/) : counts_(std::move(made.counts)), config_(config) {}
+  Binding counts_;
+  LaunchConfig config_;
+};
+inline DynamicGrid dynamic_grid(const Buffer<u32>& counts, Dim3 block, std::uint32_t shared_bytes = 0) {
+  LaunchConfig config;
+  config.block = block;
+  config.shared_bytes = shared_bytes;
+  return {DynamicGrid::Made(counts), config, nullptr};
+}
 
 namespace dsl {
 // The first number of a launch that does not fit its parameter.
@@ -210,10 +237,9 @@ constexpr void explain_count() {
 template <class... A>
 inline constexpr bool configured = false;
 template <class A, class... R>
-inline constexpr bool configured<A, R...> = std::is_convertible_v<A, LaunchConfig>;
+inline constexpr bool configured<A, R...> = std::is_convertible_v<A, LaunchConfig> || std::is_convertible_v<A, DynamicGrid>;
 template <class A, class B, class... R>
-inline constexpr bool configured<A, B, R...> =
-    std::is_convertible_v<A, LaunchConfig> || (std::is_convertible_v<A, const Stream&> && std::is_convertible_v<B, LaunchConfig>);
+inline constexpr bool configured<A, B, R...> = configured<A> || (std::is_convertible_v<A, const Stream&> && configured<B>);
 
 template <class... P>
 struct Arguments {
@@ -244,8 +270,56 @@ struct Target {
 };
 // stream null: the calling thread's default stream of `client`, or of the default client where that is null too. Never throws, but for a
 // launch inside the body of a kernel.
-Result<void> launch(const Target& target, const Stream* stream, const Client* client, const LaunchConfig& config,
-                    std::span<const LaunchArg> args, const Unfit& unfit);
+struct Call {
+  Target target;
+  const Stream* stream = nullptr;
+  const Client* client = nullptr;
+  const LaunchConfig& config;
+  const Binding* counts = nullptr;  // of a dynamic grid
+  std::span<const LaunchArg> args;
+  const Unfit& unfit;
+};
+Result<void> launch(const Call& call);
+Result<PreparedLaunch> prepare(const Call& call);
+Result<void> rebind(const Target& target, PreparedLaunch& prepared, std::span<const LaunchArg> args, const Unfit& unfit);
+
+// The arguments of a call, and what the launch needs to know of them.
+template <class... A>
+struct CallArguments {
+  std::array<LaunchArg, sizeof...(A)> list;
+  Unfit unfit;
+  const Client* client = nullptr;
+
+  explicit CallArguments(const A&... args) : list{argument(args)...} {
+    [[maybe_unused]] unsigned number = 0;
+    (void)(fits(args, ++number, unfit) && ...);
+    ((client = client ? client : client_of(args)), ...);
+  }
+};
+
+}  // namespace dsl
+
+// A launch of a kernel with these parameters, checked once: go() enqueues it again, on the same stream, at little more than the cost of
+// enqueueing. As PreparedLaunch (prepared.h), with typed arguments; must not outlive the kernel.
+template <class... P>
+class Prepared {
+ public:
+  Prepared(dsl::Target target, PreparedLaunch launch) : target_(target), launch_(std::move(launch)) {}
+  Result<void> operator()() const { return launch_(); }
+  Result<void> on(const Stream& stream) const { return launch_.on(stream); }  // another stream of the device
+  // Other arguments, checked as the first ones were. On an error the former ones stay.
+  Result<void> rebind(dsl::host_t<P>... args) {
+    const dsl::CallArguments<std::remove_cvref_t<dsl::host_t<P>>...> given(args...);
+    return dsl::rebind(target_, launch_, given.list, given.unfit);
+  }
+  const LaunchConfig& config() const { return launch_.config(); }
+
+ private:
+  dsl::Target target_;
+  PreparedLaunch launch_;
+};
+
+namespace dsl {
 
 // The call operators of Self, which has target(). Not templates over the arguments, so that an editor shows the signature; the templates
 // beside them only explain what does not fit.
@@ -253,9 +327,24 @@ template <class Self, class... P>
 class LaunchOperators {
  public:
   Result<void> operator()(const Stream& stream, const LaunchConfig& config, host_t<P>... args) const {
-    return go(&stream, config, args...);
+    return go(&stream, config, nullptr, args...);
   }
-  Result<void> operator()(const LaunchConfig& config, host_t<P>... args) const { return go(nullptr, config, args...); }
+  Result<void> operator()(const LaunchConfig& config, host_t<P>... args) const { return go(nullptr, config, nullptr, args...); }
+  Result<void> operator()(const Stream& stream, const DynamicGrid& grid, host_t<P>... args) const {
+    return go(&stream, grid.config(), &grid.counts(), args...);
+  }
+  Result<void> operator()(const DynamicGrid& grid, host_t<P>... args) const { return go(nullptr, grid.config(), &grid.counts(), args...); }
+
+  // The same launch, to be enqueued later and often. Errors are those of the launch; nothing is claimed.
+  Result<Prepared<P...>> prepare(const Stream& stream, const LaunchConfig& config, host_t<P>... args) const {
+    return made_ready(&stream, config, nullptr, args...);
+  }
+  Result<Prepared<P...>> prepare(const LaunchConfig& config, host_t<P>... args) const {
+    return made_ready(nullptr, config, nullptr, args...);
+  }
+  Result<Prepared<P...>> prepare(const Stream& stream, const DynamicGrid& grid, host_t<P>... args) const {
+    return made_ready(&stream, grid.config(), &grid.counts(), args...);
+  }
 
   template <class... A>
   requires(!Arguments<P...>::template take<A...>())
@@ -270,6 +359,24 @@ class LaunchOperators {
     return {};
   }
   template <class... A>
+  requires(!Arguments<P...>::template take<A...>())
+  Result<void> operator()(const Stream&, const DynamicGrid&, A&&...) const {
+    Arguments<P...>::template explain<A...>();
+    return {};
+  }
+  template <class... A>
+  requires(!Arguments<P...>::template take<A...>())
+  Result<void> operator()(const DynamicGrid&, A&&...) const {
+    Arguments<P...>::template explain<A...>();
+    return {};
+  }
+  template <class... A>
+  requires(!Arguments<P...>::template take<A...>())
+  Result<Prepared<P...>> prepare(const Stream&, const LaunchConfig&, A&&...) const {
+    Arguments<P...>::template explain<A...>();
+    return rt::no_host_memory();
+  }
+  template <class... A>
   requires(!configured<A...>)
   Result<void> operator()(A&&...) const {
     static_assert(
@@ -281,14 +388,17 @@ class LaunchOperators {
 
  private:
   template <class... A>
-  Result<void> go(const Stream* stream, const LaunchConfig& config, const A&... args) const {
-    const std::array<LaunchArg, sizeof...(A)> list{argument(args)...};
-    Unfit unfit;
-    [[maybe_unused]] unsigned number = 0;
-    (void)(fits(args, ++number, unfit) && ...);
-    const Client* client = nullptr;
-    ((client = client ? client : client_of(args)), ...);
-    return launch(static_cast<const Self&>(*this).target(), stream, client, config, list, unfit);
+  Result<void> go(const Stream* stream, const LaunchConfig& config, const Binding* counts, const A&... args) const {
+    const CallArguments<A...> given(args...);
+    return launch({static_cast<const Self&>(*this).target(), stream, given.client, config, counts, given.list, given.unfit});
+  }
+  template <class... A>
+  Result<Prepared<P...>> made_ready(const Stream* stream, const LaunchConfig& config, const Binding* counts, const A&... args) const {
+    const CallArguments<A...> given(args...);
+    const Target target = static_cast<const Self&>(*this).target();
+    auto prepared = dsl::prepare({target, stream, given.client, config, counts, given.list, given.unfit});
+    if (!prepared.has_value()) return prepared.error();
+    return Prepared<P...>(target, std::move(*prepared));
   }
 };
 

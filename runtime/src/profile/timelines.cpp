@@ -1,0 +1,237 @@
+#include "src/profile/timelines.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "src/config.h"
+#include "src/local_server.h"
+#include "src/process.h"
+#include "src/profile/profiler.h"
+#include "src/profile/ranges.h"
+
+namespace kiln {
+namespace rt {
+namespace {
+
+struct State {
+  std::mutex mutex;  // guards what follows; never held while anything waits
+  std::vector<std::weak_ptr<LocalServer>> servers;
+  std::uint64_t last = 0;  // timeline
+  std::size_t capacity = 0;
+  std::int64_t start = 0;
+  std::uint64_t dropped = 0;  // spans of the host
+  std::vector<DeviceTrace> gone;
+  std::vector<TracedSpan> host;
+};
+// Immortal: servers of static lifetime may outlive every other static.
+State& state() {
+  static State& s = *new State;
+  return s;
+}
+
+std::vector<std::shared_ptr<LocalServer>> living() {
+  State& s = state();
+  std::vector<std::shared_ptr<LocalServer>> all;
+  const std::lock_guard lock(s.mutex);
+  std::erase_if(s.servers, [](const auto& server) { return server.expired(); });
+  for (const auto& server : s.servers)
+    if (auto alive = server.lock()) all.push_back(std::move(alive));
+  return all;
+}
+
+Error refused(const char* rule, std::string message) {
+  Error::Data data;
+  data.code = ErrorCode::Validation;
+  data.rule = rule;
+  data.message = std::move(message);
+  return Error(std::move(data));
+}
+
+// A small number for the calling thread.
+std::uint32_t thread_number() {
+  static std::atomic<std::uint32_t> last{0};
+  thread_local const std::uint32_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
+}
+
+void stop(std::uint64_t timeline) {
+  for (const auto& server : living())
+    if (!server->forked()) server->profiler().stop(timeline);
+}
+
+Result<std::uint64_t> start(const Timeline::Options& options) {
+  State& s = state();
+  std::uint64_t timeline = 0;
+  {
+    const std::lock_guard lock(s.mutex);
+    if (running_timeline().load(std::memory_order_relaxed) != 0)
+      return refused("TimelineRunning",
+                     "a timeline is being recorded already; finish it first (KILN_TRACE records one for the whole process)");
+    timeline = ++s.last;
+    s.capacity = options.operations;
+    s.start = host_nanoseconds();
+    s.dropped = 0;
+    s.gone.clear();
+    s.host.clear();
+    running_timeline().store(timeline, std::memory_order_relaxed);
+  }
+  for (const auto& server : living()) {
+    if (server->forked()) continue;
+    if (auto ok = server->profiler().attach(timeline, options.operations); !ok.has_value()) {
+      stop(timeline);
+      running_timeline().store(0, std::memory_order_relaxed);
+      return ok.error();
+    }
+  }
+  return timeline;
+}
+
+Result<Trace> finish(std::uint64_t timeline) {
+  State& s = state();
+  std::vector<DeviceTrace> devices;
+  for (const auto& server : living()) {
+    if (server->forked()) continue;
+    DeviceTrace trace = server->profiler().finish(timeline, server->label());
+    if (!trace.label.empty()) devices.push_back(std::move(trace));
+  }
+  std::vector<TracedSpan> host;
+  std::int64_t began = 0;
+  Trace trace;
+  {
+    const std::lock_guard lock(s.mutex);
+    running_timeline().store(0, std::memory_order_relaxed);
+    for (DeviceTrace& gone : s.gone) devices.push_back(std::move(gone));
+    s.gone.clear();
+    host = std::exchange(s.host, {});
+    began = s.start;
+    trace.dropped = s.dropped;
+  }
+  for (const DeviceTrace& device : devices) {
+    trace.operations += device.operations.size();
+    trace.dropped += device.dropped;
+  }
+  trace.json = chrome_trace(began, devices, host, trace.dropped);
+  return trace;
+}
+
+// KILN_TRACE: from the first server to the end of the process.
+struct Environment {
+  std::string file;
+  std::uint64_t timeline = 0;
+  unsigned process = 0;
+};
+Environment& environment() {
+  static Environment& e = *new Environment;
+  return e;
+}
+
+void say(const std::string& text) { std::fputs(("kiln: KILN_TRACE: " + text + "\n").c_str(), stderr); }
+
+void write_at_exit() {
+  const Environment& e = environment();
+  if (process_number() != e.process || running_timeline().load(std::memory_order_relaxed) != e.timeline) return;
+  try {
+    if (auto saved = finish(e.timeline).value().save(e.file); !saved.has_value()) say(saved.error().data().message);
+  } catch (const std::exception& error) { say(error.what()); }
+}
+
+void look_at_environment() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const std::string file = configured_text(Setting::Trace);
+    if (file.empty()) return;
+    if (!std::ofstream(file)) return say("'" + file + "' cannot be written; nothing is recorded");
+    const auto timeline = start({});
+    if (!timeline.has_value()) return say(timeline.error().data().message);
+    environment() = {file, *timeline, process_number()};
+    std::atexit(&write_at_exit);
+  });
+}
+
+}  // namespace
+
+void timeline_sees(const std::shared_ptr<LocalServer>& server) {
+  State& s = state();
+  std::size_t capacity = 0;
+  {
+    const std::lock_guard lock(s.mutex);
+    s.servers.push_back(server);
+  }
+  look_at_environment();
+  std::uint64_t timeline = 0;
+  {
+    const std::lock_guard lock(s.mutex);
+    timeline = running_timeline().load(std::memory_order_relaxed);
+    capacity = s.capacity;
+  }
+  if (timeline != 0) (void)server->profiler().attach(timeline, capacity);  // a device that cannot time is not in the trace
+}
+
+void timeline_keeps(std::uint64_t timeline, DeviceTrace trace) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (running_timeline().load(std::memory_order_relaxed) == timeline && !trace.label.empty()) s.gone.push_back(std::move(trace));
+}
+
+HostSpan::HostSpan(const char* what, const std::string& kernel)
+    : what_(what), kernel_(kernel), timeline_(running_timeline().load(std::memory_order_relaxed)) {
+  if (const RangeSink* ranges = range_sink()) ranges->push((std::string(what) + " " + kernel).c_str());
+  if (timeline_ != 0) begin_ = host_nanoseconds();
+}
+
+HostSpan::~HostSpan() {
+  if (const RangeSink* ranges = range_sink()) ranges->pop();
+  if (timeline_ == 0) return;
+  const std::int64_t end = host_nanoseconds();
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (running_timeline().load(std::memory_order_relaxed) != timeline_) return;
+  if (s.host.size() >= s.capacity) {
+    ++s.dropped;
+    return;
+  }
+  try {
+    s.host.push_back({what_, kernel_, thread_number(), begin_, end});
+  } catch (const std::bad_alloc&) { ++s.dropped; }
+}
+
+}  // namespace rt
+
+Result<void> Trace::save(const std::string& path) const {
+  std::ofstream file(path, std::ios::binary);
+  file << json;
+  file.close();
+  if (file) return {};
+  Error::Data data;
+  data.code = ErrorCode::NotFound;
+  data.rule = "TraceFile";
+  data.message = "the trace cannot be written to '" + path + "'; name a file in a folder that is there and may be written";
+  return Error(std::move(data));
+}
+
+Result<Timeline> Timeline::start(const Options& options) {
+  return rt::or_no_memory([&]() -> Result<Timeline> {
+    auto running = rt::start(options);
+    if (!running.has_value()) return running.error();
+    return Timeline(*running);
+  });
+}
+
+Timeline::~Timeline() {
+  if (running_ == 0 || rt::running_timeline().load(std::memory_order_relaxed) != running_) return;
+  try {
+    rt::stop(running_);
+  } catch (const std::bad_alloc&) {}  // the devices record on, and the next timeline starts anew
+  rt::running_timeline().store(0, std::memory_order_relaxed);
+}
+
+Result<Trace> Timeline::finish() {
+  if (running_ == 0) return rt::refused("TimelineFinished", "the timeline is finished already; start another one");
+  return rt::or_no_memory([&] { return rt::finish(std::exchange(running_, 0)); });
+}
+
+}  // namespace kiln
