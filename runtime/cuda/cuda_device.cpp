@@ -428,8 +428,7 @@ Result<Event> CudaDevice::enqueue(CudaTask& task, std::uint32_t queue, const Aft
                              [&](CUstream stream) { return call.cuGraphLaunch(graph.exec(), stream); });
     }
     case Task::Kind::Marker:
-      return queues_.enqueue(task, false, queue, after, nullptr, Phase::Wait, "noting a place in a stream",
-                             [](CUstream) { return CUDA_SUCCESS; });
+      return queues_.enqueue(task, false, queue, after, nullptr, Phase::Wait, "marking a stream", [](CUstream) { return CUDA_SUCCESS; });
     case Task::Kind::Host: break;  // not on a device that the host does not reach
   }
   queues_.give_back(task);

@@ -238,7 +238,7 @@ Result<std::uint32_t> Program::best_block(std::uint32_t dynamic_shared, std::uin
   const Session::Current current(session_);
   const CUresult r = session_.call().cuOccupancyMaxPotentialBlockSize(&blocks, &threads, function_, nullptr, dynamic_shared,
                                                                       static_cast<int>(std::min(most, 1u << 30)));
-  if (r != CUDA_SUCCESS) return session_.failed(r, Phase::Launch, "asking for the best block size", kernel_);
+  if (r != CUDA_SUCCESS) return session_.failed(r, Phase::Launch, "asking for occupancy", kernel_);
   const auto best = threads > 0 ? static_cast<std::uint32_t>(threads) : std::min(32u, most);
   if (most < 65536 && best < 65536) best_.store(question | best, std::memory_order_relaxed);
   return best;

@@ -152,10 +152,19 @@ TEST_CASE("every code of an error is in the index, with what to do; a code that 
 }
 
 TEST_CASE("every rule that an error can name is in the index, and no other") {
-  const std::set<std::string> no_rules{"While",   "Switch",      "If",
-                                       "Else",    "Case",        "Default",  // words of the language in sentences
-                                       "Execute", "CompileOnly", "CompileAndAutotune",
-                                       "Discard", "Compile",     "Queue"};  // modes
+  const std::set<std::string> no_rules{"InitializeInjectionNvtx2",
+                                       "While",
+                                       "Switch",
+                                       "If",
+                                       "Else",
+                                       "Case",
+                                       "Default",  // words of the language in sentences
+                                       "Execute",
+                                       "CompileOnly",
+                                       "CompileAndAutotune",
+                                       "Discard",
+                                       "Compile",
+                                       "Queue"};  // modes
   std::set<std::string> codes, rules, indexed;
   for (int code = 0; code <= static_cast<int>(kiln::ErrorCode::Generic); ++code)
     codes.insert(kiln::name(static_cast<kiln::ErrorCode>(code)));

@@ -96,9 +96,10 @@ const std::set<std::string> kMachinery{// how macros are made
                                        "begin", "element", "end", "erased", "fits", "handle", "in", "memory", "param", "slot", "target",
                                        "unfit"};
 
-// Types of what functions give, which an author seldom writes; and what tools use.
-const std::set<std::string> kOnlyNamed{"Axes",    "Bound", "ConfigAxis", "Elem", "HostValue", "KernelOf", "Layout",
-                                       "Options", "Range", "Space",      "View", "add",       "remove"};
+// Types of what functions give, which an author seldom writes; what tools use; and what the page of the host side shows.
+const std::set<std::string> kOnlyNamed{"DynamicGrid", "Prepared",   "config", "dynamic_grid", "on",       "rebind", "Axes",
+                                       "Bound",       "ConfigAxis", "Elem",   "HostValue",    "KernelOf", "Layout", "Options",
+                                       "Range",       "Space",      "View",   "add",          "remove"};
 
 }  // namespace
 
