@@ -158,6 +158,17 @@ class CpuDevice final : public Device {
   std::string label() const override {
     return properties_.name + (number_ == 0 ? std::string(" (cpu)") : " (cpu:" + std::to_string(number_) + ")");
   }
+  // Small things share pages; what is large comes from the system and goes back there, beyond some that is kept, since memory that was
+  // never touched costs a fault for each of its pages.
+  MemoryTraits memory_traits() const override {
+    MemoryTraits traits;
+    traits.bytes = machine_bytes();
+    traits.pools.pools = {{PoolKind::Sliced, std::uint64_t{1} << 20, std::uint64_t{1} << 17, 0, 5000},
+                          {PoolKind::Exclusive, kAnySize, 0, 0, 5000}};
+    traits.keep = std::min(traits.bytes / 16, std::uint64_t{256} << 20);
+    return traits;
+  }
+  std::optional<std::uint64_t> free_memory() const override { return available_bytes(); }
   Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) override {
     if (auto error = lost_as(ErrorCode::IoDevicePoisoned)) return std::move(*error);
     return make_storage(bytes);

@@ -11,15 +11,6 @@ namespace {
 
 constexpr std::uint64_t kMargin = 256;
 
-Error no_room(ErrorCode code, std::uint64_t bytes, std::uint64_t limit, const char* why) {
-  Error::Data data;
-  data.code = code;
-  data.message = "no buffer of " + std::to_string(bytes) + " bytes: " + why;
-  data.requested = bytes;
-  if (limit != 0) data.limit = limit;
-  return Error(std::move(data));
-}
-
 }  // namespace
 
 std::uint64_t machine_bytes() {
@@ -28,12 +19,16 @@ std::uint64_t machine_bytes() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
 }
 
+std::uint64_t available_bytes() {
+  const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return 0;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+}
+
 Result<std::unique_ptr<Storage>> make_storage(std::uint64_t bytes) {
-  static const std::uint64_t physical = machine_bytes();
-  if (bytes > physical) return no_room(ErrorCode::BufferTooBig, bytes, physical, "the machine has less memory than that");
   auto storage = std::make_unique<Storage>();
   storage->data = std::aligned_alloc(64, (bytes + kMargin + 63) / 64 * 64);
-  if (storage->data == nullptr) return no_room(ErrorCode::OutOfMemory, bytes, 0, "the system gives no more memory; free some buffers");
+  if (storage->data == nullptr) return Error(ErrorCode::OutOfMemory, "the system gives no more memory; free some buffers");
   storage->bytes = bytes;
   return storage;
 }

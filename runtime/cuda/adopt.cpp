@@ -9,6 +9,7 @@
 #include "cuda/driver.h"
 #include "kiln/runtime/cuda.h"
 #include "src/local_server.h"
+#include "src/memory_order.h"
 
 namespace kiln::cuda {
 namespace {
@@ -38,7 +39,9 @@ DriverReport driver_report() {
 
 std::uint64_t device_address(const Binding& binding) {
   if (binding.memory == nullptr || binding.range.empty()) return 0;
-  return reinterpret_cast<std::uint64_t>(binding.memory->storage->data) + binding.range.begin;
+  // Every server of this process is a local one.
+  if (!static_cast<rt::LocalServer&>(*binding.memory->server).pin_address(binding).has_value()) return 0;
+  return reinterpret_cast<std::uint64_t>(rt::address(binding));
 }
 
 Result<Memory> adopt_memory(const Client& client, std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner) {
@@ -168,6 +171,7 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
     const std::string argument = "argument " + std::to_string(i + 1);
     if (params[i].is_buffer()) {
       if (auto ok = local(state_->client).usable(params[i].binding(), argument); !ok.has_value()) return refused(ok.error());
+      if (auto ok = local(state_->client).pin_address(params[i].binding()); !ok.has_value()) return refused(ok.error());
       address = device_address(params[i].binding());
       bytes = std::as_bytes(std::span(&address, 1));
     }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cuda/device_blocks.h"
 #include "cuda/graph.h"
-#include "cuda/memory_pool.h"
 #include "cuda/program.h"
 #include "cuda/ptx_target.h"
 #include "cuda/queues.h"
@@ -25,7 +25,11 @@ CUdeviceptr address(const void* p) { return reinterpret_cast<CUdeviceptr>(p); }
 class CudaDevice final : public Device {
  public:
   CudaDevice(std::unique_ptr<Session> session, const CudaOptions& options)
-      : session_(std::move(session)), queues_(*session_), memory_(*session_, queues_, options.pool_limit), staging_(*session_, queues_) {}
+      : session_(std::move(session)),
+        queues_(*session_),
+        memory_(*session_, queues_),
+        keep_(options.pool_limit),
+        staging_(*session_, queues_) {}
   ~CudaDevice() override {
     for (std::uint32_t q = 0; q < kQueues; ++q) queues_.wait(queues_.last(q));
     const Session::Current current(*session_);
@@ -37,7 +41,17 @@ class CudaDevice final : public Device {
   const DeviceProperties& properties() const override { return properties_; }
   std::string label() const override { return session_->label(); }
   int ordinal() const override { return session_->device(); }
+  MemoryTraits memory_traits() const override {
+    MemoryTraits traits;
+    traits.alignment = 512;  // the driver's grain
+    traits.bytes = memory_.total_bytes();
+    traits.pools = MemoryPools::sub_slices(properties_);
+    traits.keep = keep_ != 0 ? keep_ : memory_.total_bytes() / 4;
+    traits.reuse_first = true;
+    return traits;
+  }
   Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) override { return memory_.allocate(bytes); }
+  std::optional<std::uint64_t> free_memory() const override { return memory_.free_bytes(); }
   void retire(std::unique_ptr<Storage> storage, const After& after) noexcept override {
     storage->after = after;
     memory_.retire(std::move(storage));
@@ -106,6 +120,7 @@ class CudaDevice final : public Device {
   void finish_host(Task& task) noexcept override { queues_.give_back(static_cast<CudaTask&>(task)); }
 
   bool done(Event event) const override { return queues_.done(event); }
+  bool over(Event event) const override { return queues_.over(event) || session_->poisoned(); }
   void wait(Event event) override { queues_.wait(event); }
   Event last(std::uint32_t queue) const override { return queues_.last(queue); }
   std::optional<Error> poisoned() const override { return session_->first_failure(); }
@@ -125,7 +140,8 @@ class CudaDevice final : public Device {
 
   const std::unique_ptr<Session> session_;
   mutable Queues queues_;
-  MemoryPool memory_;
+  DeviceBlocks memory_;
+  const std::uint64_t keep_;
   StagingPool staging_;
   DeviceProperties properties_;
   DeviceLimits limits_;

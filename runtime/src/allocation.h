@@ -9,7 +9,7 @@
 namespace kiln {
 
 // Goes away with the last Memory: its claims end, and its storage is freed once the tasks that use it are over.
-struct Allocation {
+struct Allocation : std::enable_shared_from_this<Allocation> {
   Allocation(std::shared_ptr<Server> owner, std::uint64_t number, std::unique_ptr<rt::Storage> memory)
       : server(std::move(owner)), id(number), storage(std::move(memory)) {}
   ~Allocation();
@@ -19,7 +19,7 @@ struct Allocation {
   const std::shared_ptr<Server> server;
   const std::uint64_t id;  // never used again
   bool read_only = false;  // imported so; set before it is used
-  std::unique_ptr<rt::Storage> storage;
+  std::unique_ptr<rt::Storage> storage;  // its address: rt::address(), under the lock of enqueueing, since it may be moved
   // Guarded by the server's enqueue lock.
   rt::Event last_write;
   rt::After last_reads;          // since the last write

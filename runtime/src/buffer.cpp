@@ -3,6 +3,7 @@
 #include <string>
 
 #include "src/allocation.h"
+#include "src/memory_order.h"
 
 namespace kiln::rt {
 namespace {
@@ -55,7 +56,7 @@ Result<void> buffer_fits(const Client& client, const Memory& memory, std::uint64
                    "a buffer of " + std::to_string(bytes) + " bytes from byte " + std::to_string(first) + " on ends beyond all numbers");
   }
   if (auto ok = client.server().usable({memory, {first, first + bytes}}, "the buffer"); !ok.has_value()) return ok;
-  if ((reinterpret_cast<std::uintptr_t>(memory->storage->data) + first) % element_bytes != 0) {
+  if (reinterpret_cast<std::uintptr_t>(rt::address({memory, {first, first}})) % element_bytes != 0) {
     return refused(ErrorCode::Validation, "ElementAlignment",
                    "elements of " + std::to_string(element_bytes) + " bytes lie at addresses that are multiples of that, and byte " +
                        std::to_string(first) + " of the memory does not");

@@ -44,7 +44,12 @@ Result<void> LocalServer::launch_checked(std::uint64_t stream, const LaunchReque
     if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return of_launch(checked.plan->facts, ok.error());
     return {};
   }
+  for (const LaunchArg& arg : request.args) {
+    if (!arg.is_buffer || empty(arg.binding)) continue;
+    if (auto ok = map_late(*arg.binding.memory); !ok.has_value()) return failed_launch(*checked.plan, request, ok.error());
+  }
   if (request.dynamic_grid != nullptr) {
+    if (auto ok = map_late(*request.dynamic_grid->memory); !ok.has_value()) return failed_launch(*checked.plan, request, ok.error());
     if (auto ok = captures_.refuse(stream, "a launch whose grid is read on the device", Captures::Refused::IsPart); !ok.has_value())
       return refused_launch(*checked.plan, request, ok.error());
     return launch_dynamic(stream, request, checked);

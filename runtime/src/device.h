@@ -17,6 +17,7 @@
 #include "kiln/ir/param_layout.h"
 #include "kiln/runtime/client.h"
 #include "kiln/runtime/compiler.h"
+#include "kiln/runtime/memory.h"
 
 namespace kiln::rt {
 
@@ -66,14 +67,30 @@ class After {
 };
 static_assert(kQueues <= 32);
 
+struct PoolSlice;
+
 // Device memory. Made with the allocation and handed back with it, so that handing back needs no memory.
 struct Storage {
-  void* data = nullptr;  // the device's address; only a device that is host_addressable() has host memory there
+  void* data = nullptr;  // the device's address; only a device that is host_addressable() has host memory there. Read it by address()
   std::uint64_t bytes = 0;
   std::uint64_t capacity = 0;         // the device's: what it took for it
   std::shared_ptr<const void> owner;  // of memory that somebody else allocated: kept until the last task is over
   Storage* next = nullptr;            // the device's, once handed back
-  After after;                        // what has to be over before others use it; from the device, before its first use
+  After after;                        // what has to be over before others use it; from the memory manager, before its first use
+  // The memory manager's (src/memory):
+  PoolSlice* slice = nullptr;                    // null: somebody else allocated it
+  std::atomic<bool> unmapped{false};             // there is no memory yet: MemoryManager::map()
+  std::atomic<Allocation*> allocation{nullptr};  // whose it is, once that is made
+  bool fixed = false;                            // it may not be moved
+};
+
+// What the memory manager has to know of a device's memory.
+struct MemoryTraits {
+  std::uint64_t alignment = 64;  // of every allocation
+  std::uint64_t bytes = 0;       // of the device; 0: not known
+  MemoryPools pools = MemoryPools::exclusive_pages();
+  std::uint64_t keep = std::uint64_t{256} << 20;  // bytes of empty pages to keep
+  bool reuse_first = false;                       // taking memory from the device is dear: rather give out what others are at work on
 };
 
 // Host memory that a transfer goes through, in the form that the device's copies want. Whoever drops it gives it back.
@@ -233,10 +250,14 @@ class Device {
   // Its number among those of its kind, as others who share memory with it count them.
   virtual int ordinal() const { return 0; }
 
-  // Contents undefined; aligned to 64. What is done with it must come after its `after`. Errors: BufferTooBig, OutOfMemory. bytes > 0.
+  virtual MemoryTraits memory_traits() const { return {}; }
+  // Memory of the device's own, for the memory manager; contents undefined, aligned as the traits say. May block. Errors: OutOfMemory.
+  // bytes > 0.
   virtual Result<std::unique_ptr<Storage>> allocate(std::uint64_t bytes) = 0;
-  // Frees once the events are over.
+  // Gives it back once the events are over, or lets its owner know. May block, but not for the events.
   virtual void retire(std::unique_ptr<Storage> storage, const After& after) noexcept = 0;
+  // Bytes that may still be allocated; none where nobody knows.
+  virtual std::optional<std::uint64_t> free_memory() const { return std::nullopt; }
 
   // Whether the host reaches storage by itself, so that a thread can copy (Kind::Host); else all goes through Upload and Download.
   virtual bool host_addressable() const = 0;
@@ -299,6 +320,8 @@ class Device {
   virtual void finish_host(Task& task) noexcept = 0;
 
   virtual bool done(Event event) const = 0;
+  // Known to be over without asking anybody: may miss what is.
+  virtual bool over(Event event) const { return done(event); }
   virtual void wait(Event event) = 0;  // waits
   virtual Event last(std::uint32_t queue) const = 0;
   // The first failure, once nothing on the device can be retried. From then on allocate, load and submit fail with it, nothing waits, and

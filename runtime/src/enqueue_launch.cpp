@@ -107,15 +107,17 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchRequest& req
   HeldTask task(*device_);
   describe_launch(*task, *program.code, checked.config);
   task->fault = &slots_.record(slot.number());
+  const std::uint64_t moves_before = moves();
   fill_params(plan, request, *task, slot.number(), log);
   const Binding* const grid = request.dynamic_grid;
   const bool conditional = grid != nullptr && !checked.grid_known;
   if (conditional) {
-    task->dynamic_grid = address(*grid);
     task->grid_limit = grid_limit(plan, checked.config);
   }
 
   std::unique_lock lock(enqueue_);
+  if (moves() != moves_before) fill_params(plan, request, *task, slot.number(), log);  // a cleanup moved memory meanwhile
+  if (conditional) task->dynamic_grid = address(*grid);
   collect_uses(plan, request);
   io_sets(uses_, plan.io, sets_);
   touched_.clear();

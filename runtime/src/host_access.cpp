@@ -119,7 +119,7 @@ Result<void> LocalServer::upload_from(std::uint64_t stream, const Binding& to, H
           if (auto ok = settle(from, false); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
         HeldTask task(*device_);
         task->kind = Task::Kind::Upload;
-        task->to = address(to);
+        task->to = at_byte(to.range.begin);
         task->from = from.mapped.host + first;
         task->bytes = to.range.end - to.range.begin;
         const MemoryRange target = memory_range(to);
@@ -148,9 +148,9 @@ Result<void> LocalServer::download_to(std::uint64_t stream, const Binding& from,
         if (empty(from)) return device_state(ErrorCode::IoDevicePoisoned);
         if (auto ok = captures_.refuse(stream, "a copy to pinned memory", Captures::Refused::IsPart); !ok.has_value())
           return failed(ok.error());
+        if (auto ok = map_late(*from.memory); !ok.has_value()) return failed(ok.error());
         HeldTask task(*device_);
         task->kind = Task::Kind::Download;
-        task->from = address(from);
         task->to = to.mapped.host + first;
         task->bytes = from.range.end - from.range.begin;
         const std::uint64_t task_bytes = task->bytes;
@@ -166,6 +166,7 @@ Result<void> LocalServer::download_to(std::uint64_t stream, const Binding& from,
         After after = to.reads;
         after.add(to.writes);
         order_read(*from.memory, after);
+        task->from = address(from);
         const Result<Event> event = task.submit(queue_of(stream), after);
         if (!event.has_value()) {
           if (!to.refused) to.refused = event.error();
@@ -195,6 +196,7 @@ Result<const std::byte*> LocalServer::open_view(std::uint64_t stream, const Bind
         if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok.error();
         if (empty(from)) return nullptr;
         if (auto ok = captures_.refuse(stream, "a view of the host's", Captures::Refused::Waits); !ok.has_value()) return ok.error();
+        if (auto ok = map_late(*from.memory); !ok.has_value()) return ok.error();
         HeldTask task(*device_);
         task->kind = Task::Kind::Host;
         task->bytes = from.range.end - from.range.begin;

@@ -84,6 +84,7 @@ Result<Managed*> make_export(const Client& client, const rt::StridedBinding& vie
     const bool only = memory != nullptr && memory->read_only;
     if constexpr (std::is_same_v<Managed, dlpack::ManagedTensor>)
       if (only) return refused("ReadOnlyMemory", "the memory was imported to be read only, which a tensor of this form cannot say");
+    if (auto ok = local(client).pin_address(view.binding); !ok.has_value()) return ok.error();
     auto made = std::make_unique<Export<Managed>>();
     made->memory = memory;
     for (unsigned d = 0; d < view.rank; ++d) {

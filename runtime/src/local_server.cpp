@@ -13,8 +13,6 @@
 
 namespace kiln {
 
-Allocation::~Allocation() { server->free(*this); }
-
 namespace rt {
 namespace {
 
@@ -46,6 +44,7 @@ std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* co
 
 LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
     : device_(std::move(device)),
+      memory_(std::make_unique<MemoryManager>(*device_)),
       fault_address_(device_->fault_address()),
       programs_(*device_, compiler),
       slots_(device_->fault_records()),
@@ -60,6 +59,7 @@ LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
 LocalServer::~LocalServer() {
   if (forked()) {
     profiler_.forget();
+    (void)memory_.release();
     (void)device_.release();  // of the parent's
     logs_.forget();
     captures_.forget();
@@ -74,44 +74,13 @@ LocalServer::~LocalServer() {
   device_->ask_for_trap({});
 }
 
-// --- memory ---------------------------------------------------------------------------------------------------------------
-
-Result<Memory> LocalServer::allocate_now(std::uint64_t bytes) {
-  if (bytes == 0) {
-    if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok.error();
-    return Memory();
-  }
-  auto storage = device_->allocate(bytes);
-  if (!storage.has_value()) return storage.error();
-  Memory memory;
-  try {
-    memory = std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(*storage));
-  } catch (const std::bad_alloc&) {
-    const After after = (*storage)->after;
-    device_->retire(std::move(*storage), after);
-    throw;
-  }
-  memory->last_reads = memory->storage->after;  // those who had it before may not be through with it
-  return memory;
-}
-
-void LocalServer::free(Allocation& allocation) noexcept {
-  if (forked()) {
-    (void)allocation.storage.release();
-    return;
-  }
-  After after;
-  order_write(allocation, after);  // nobody else can name it any more
-  log_.freed(allocation.id);
-  if (allocation.storage->owner != nullptr) leave_adopted(allocation, after);
-  const std::uint64_t bytes = allocation.storage->bytes;
-  device_->retire(std::move(allocation.storage), after);
-  if (logs(LogArea::Memory, LogLevel::Debug)) tell_free(*this, allocation.id, bytes);
-}
+// --- transfers ------------------------------------------------------------------------------------------------------------
 
 // Enqueues a copy, fill or upload under its scope.
 Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from) {
   const MemoryRange target = memory_range(to), source = from != nullptr ? memory_range(*from) : MemoryRange{};
+  task->to = at_byte(to.range.begin);
+  if (from != nullptr) task->from = at_byte(from->range.begin);
   return transfer(stream, task, kind, *to.memory, {&target, 1}, from != nullptr ? from->memory.get() : nullptr,
                   {&source, from != nullptr ? 1u : 0u});
 }
@@ -121,6 +90,13 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
   const Result<void> allowed = captures_.refuse(stream, "a copy of strided or pinned memory", Captures::Refused::IsPart);
   task->label.stream = stream;
   task->label.known = true;
+  for (Allocation* memory : {&to, from}) {
+    if (memory == nullptr) continue;
+    if (auto ok = map_late(*memory); !ok.has_value()) {
+      const std::lock_guard lock(enqueue_);
+      return ExecuteScope::failed_writing(store_, writes, ok.error());
+    }
+  }
   std::unique_lock lock(enqueue_);
   ExecuteScope scope = ExecuteScope::launching(store_, kind == LogKind::Copy ? "copy" : "write", reads, writes, writes);
   Event at;
@@ -130,6 +106,8 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
     After after;
     order_write(to, after);
     if (from != nullptr) order_read(*from, after);
+    task->to = address(to, task->to);
+    if (from != nullptr) task->from = address(*from, task->from);
     const Result<Event> result = task.submit(queue_of(stream), after);
     if (!result.has_value()) return result.error();
     at = *result;
@@ -156,6 +134,7 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
 Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, const void* from) {
   if (auto ok = usable(to, "the target of the write"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
+  if (auto ok = map_for(to, to); !ok.has_value()) return ok;
   if (auto recorded = captures_.record_write(stream, to, from)) return std::move(*recorded);
   if (!device_->host_addressable()) return write_staged(stream, to, static_cast<const std::byte*>(from));
   const std::uint64_t bytes = size(to);
@@ -170,12 +149,11 @@ Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, con
   }  // else the caller waits
   HeldTask task(*device_);
   task->kind = Task::Kind::Host;
-  task->to = address(to);
   task->bytes = bytes;
   Task& turn = *task;
   if (auto ok = transfer(stream, task, LogKind::HostWrite, to, nullptr); !ok.has_value()) return ok;
   device_->begin_host(turn);
-  std::memcpy(address(to), from, bytes);
+  std::memcpy(turn.to, from, bytes);
   device_->finish_host(turn);
   return {};
 }
@@ -210,7 +188,6 @@ Result<void> LocalServer::upload(std::uint64_t stream, const Binding& to, const 
   std::memcpy(staging.data(), from, size(to));
   HeldTask task(*device_);
   task->kind = Task::Kind::Upload;
-  task->to = address(to);
   task->bytes = size(to);
   task->staging = std::move(staging);
   return transfer(stream, task, LogKind::HostWrite, to, nullptr);
@@ -219,10 +196,10 @@ Result<void> LocalServer::upload(std::uint64_t stream, const Binding& to, const 
 Result<void> LocalServer::fill_zero_now(std::uint64_t stream, const Binding& to) {
   if (auto ok = usable(to, "the target of the fill"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
+  if (auto ok = map_for(to, to); !ok.has_value()) return ok;
   if (auto recorded = captures_.record_fill(stream, to)) return std::move(*recorded);
   HeldTask task(*device_);
   task->kind = Task::Kind::Zero;
-  task->to = address(to);
   task->bytes = size(to);
   return transfer(stream, task, LogKind::HostWrite, to, nullptr);
 }
@@ -237,11 +214,11 @@ Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, cons
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
   if (to.memory == from.memory && to.range.begin < from.range.end && from.range.begin < to.range.end)
     return refused_transfer(to, &from, invalid("CopyOverlap", "source and target of the copy overlap"));
+  for (const Binding* used : {&to, &from})
+    if (auto ok = map_for(to, *used); !ok.has_value()) return ok;
   if (auto recorded = captures_.record_copy(stream, to, from)) return std::move(*recorded);
   HeldTask task(*device_);
   task->kind = Task::Kind::Copy;
-  task->to = address(to);
-  task->from = address(from);
   task->bytes = size(to);
   return transfer(stream, task, LogKind::Copy, to, &from);
 }
@@ -250,6 +227,7 @@ Result<void> LocalServer::read_now(std::uint64_t stream, const Binding& from, vo
   if (auto ok = usable(from, "what is read"); !ok.has_value()) return ok;
   if (empty(from)) return device_state(ErrorCode::IoDevicePoisoned);
   if (auto ok = captures_.refuse(stream, "a read", Captures::Refused::Waits); !ok.has_value()) return ok;
+  if (auto ok = map_late(*from.memory); !ok.has_value()) return ok;
   const std::uint64_t step = device_->host_addressable() ? size(from) : device_->max_staging();
   auto* target = static_cast<std::byte*>(to);
   for (std::uint64_t at = from.range.begin; at < from.range.end;) {
@@ -271,7 +249,6 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
   }
   HeldTask task(*device_);
   task->kind = direct ? Task::Kind::Host : Task::Kind::Download;
-  task->from = address(piece);
   task->to = nullptr;
   task->bytes = size(piece);
   task->staging = std::move(staging);
@@ -283,6 +260,7 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
   const LogRead place(log_, memory_range(whole));
   After after;
   order_read(*piece.memory, after);
+  task->from = address(piece);
   const Result<Event> event = task.submit(queue_of(stream), after);
   if (!event.has_value()) return event.error();
   note_read(*piece.memory, *event);
@@ -292,7 +270,7 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
   confirm();
   if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
   const Result<void> verdict = place.verdict();
-  if (verdict.has_value()) std::memcpy(to, direct ? address(piece) : turn.staging.data(), size(piece));
+  if (verdict.has_value()) std::memcpy(to, direct ? turn.from : turn.staging.data(), size(piece));
   return verdict;
 }
 
@@ -329,6 +307,7 @@ Result<void> LocalServer::sync_stream_now(std::uint64_t stream) {
 Result<void> LocalServer::sync_all_now() {
   for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));
   confirm();
+  memory_->settle();
   return device_state();
 }
 

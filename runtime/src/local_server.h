@@ -15,6 +15,7 @@
 #include "src/failure/scope.h"
 #include "src/fault_slots.h"
 #include "src/launch_logs.h"
+#include "src/memory/memory_manager.h"
 #include "src/prepared_launch.h"
 #include "src/process.h"
 #include "src/profile/profiler.h"
@@ -27,8 +28,8 @@ struct HostMemory;      // host_access.h
 struct Plane;           // strided.h
 struct StridedBinding;  // kiln/runtime/strided.h
 
-// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the instances of graphs, the logs of launches and
-// the device. None is held over a wait, a compilation or a copy.
+// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the instances of graphs, the logs of launches,
+// memory and the device. None is held over a wait, a compilation or a copy.
 class LocalServer final : public Server {
  public:
   LocalServer(std::unique_ptr<Device> device, Compiler* compiler);
@@ -59,6 +60,19 @@ class LocalServer final : public Server {
     if (!forked()) logs_.set_bytes(bytes);
   }
   void free(Allocation& allocation) noexcept override;
+
+  // --- kiln/runtime/memory.h ------------------------------------------------------------------------------------------------
+  Result<Memory> allocate_on(std::uint64_t stream, std::uint64_t bytes);
+  Result<MemoryReport> memory_report();
+  Result<MemoryReport> memory_report(std::uint64_t stream);
+  Result<std::uint64_t> memory_cleanup();
+  Result<void> install_memory_pools(const MemoryPools& layout);
+  MemoryManager& memory() { return *memory_; }
+  // Its address is known outside from now on: it is there, and stays where it is. Errors: as MemoryManager::map().
+  Result<void> pin_address(const Binding& binding);
+  // How often memory was moved: who keeps an address that it read without the lock of enqueueing compares, under that lock.
+  std::uint64_t moves() const { return moves_.load(std::memory_order_relaxed); }
+
   void claim(const Binding& binding, const Error& why) noexcept override;
   Captures& captures() override { return captures_; }
 
@@ -116,7 +130,8 @@ class LocalServer final : public Server {
   template <class Operation, class Claim>
   auto enter_on(std::uint64_t stream, Operation&& operation, Claim&& claim_writes) -> decltype(operation());
   // The operations, below that.
-  Result<Memory> allocate_now(std::uint64_t bytes);
+  Result<Memory> allocate_now(std::uint64_t stream, std::uint64_t bytes);
+  Result<std::uint64_t> memory_cleanup_now();
   Result<Memory> adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only);
   Result<void> launch_now(std::uint64_t stream, const LaunchRequest& request);
   Result<void> prepare_now(PreparedState& state, const Error* unfit);
@@ -136,6 +151,9 @@ class LocalServer final : public Server {
   Result<Event> launch_loaded_now(std::uint64_t stream, const LoadedLaunch& launch);
 
   Result<void> drop_launch(const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode);  // it does not run
+  Result<void> map_late(Allocation& memory);
+  Result<void> map_for(const Binding& to, const Binding& used);  // `to` was to be written, and is claimed where there is no memory
+  Result<void> move_memory(Allocation& allocation, std::uint64_t stream);
   // --- what is checked before anything is touched (check_launch.cpp) ---
   struct Refusal {
     Error error;
@@ -200,6 +218,8 @@ class LocalServer final : public Server {
   Result<void> device_state(ErrorCode code = ErrorCode::DevicePoisoned) const;
 
   std::unique_ptr<Device> device_;
+  std::unique_ptr<MemoryManager> memory_;
+  std::atomic<std::uint64_t> moves_{0};  // changed under the lock of enqueueing
   Profiler profiler_{*device_};
   const unsigned process_ = process_number();
   const std::uint64_t fault_address_;

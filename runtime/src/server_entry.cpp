@@ -54,10 +54,28 @@ void LocalServer::claim(const Binding& binding, const Error& why) noexcept {
   ExecuteScope::failed_writing(store_, {&target, 1}, why);
 }
 
-Result<Memory> LocalServer::allocate(std::uint64_t bytes) {
-  auto memory = enter([&] { return allocate_now(bytes); }, [] {});
+Result<Memory> LocalServer::allocate(std::uint64_t bytes) { return allocate_on(thread_stream_id(), bytes); }
+
+Result<Memory> LocalServer::allocate_on(std::uint64_t stream, std::uint64_t bytes) {
+  auto memory = enter([&] { return allocate_now(stream, bytes); }, [] {});
   if (logs(LogArea::Memory, LogLevel::Debug)) tell_allocation(*this, bytes, memory);
   return memory;
+}
+
+Result<MemoryReport> LocalServer::memory_report() {
+  return enter([&]() -> Result<MemoryReport> { return memory_->report(); }, [] {});
+}
+
+Result<MemoryReport> LocalServer::memory_report(std::uint64_t stream) {
+  return enter([&] { return memory_->report(stream); }, [] {});
+}
+
+Result<std::uint64_t> LocalServer::memory_cleanup() {
+  return enter([&] { return memory_cleanup_now(); }, [] {});
+}
+
+Result<void> LocalServer::install_memory_pools(const MemoryPools& layout) {
+  return enter([&] { return memory_->install(layout); }, [] {});
 }
 
 Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only) {

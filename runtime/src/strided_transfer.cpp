@@ -130,12 +130,12 @@ Result<void> LocalServer::read_strided(std::uint64_t stream, const StridedBindin
 }
 
 Result<void> LocalServer::read_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, std::byte* to) {
+  if (auto ok = map_late(memory); !ok.has_value()) return ok;
   const bool direct = device_->host_addressable();
   const bool whole = plane.a_bytes() <= device_->max_staging() &&
                      (plane.a_bytes() <= kSmallHull || plane.a_bytes() / kHullFactor <= plane.rows * plane.width);
   HeldTask task(*device_);
   task->kind = direct ? Task::Kind::Host : Task::Kind::Download;
-  task->from = static_cast<std::byte*>(memory.storage->data) + plane.a;
   task->bytes = whole ? plane.a_bytes() : plane.width;
   if (!direct) {
     auto given = device_->stage(whole ? plane.a_bytes() : plane.rows * plane.width);
@@ -153,6 +153,7 @@ Result<void> LocalServer::read_plane(std::uint64_t stream, Allocation& memory, c
   const LogRead place(log_, std::move(ranges));
   After after;
   order_read(memory, after);
+  task->from = address(memory) + plane.a;
   const Result<Event> event = task.submit(queue_of(stream), after);
   if (!event.has_value()) return event.error();
   note_read(memory, *event);
@@ -164,7 +165,7 @@ Result<void> LocalServer::read_plane(std::uint64_t stream, Allocation& memory, c
   const Result<void> verdict = place.verdict();
   if (!verdict.has_value()) return verdict;
   const std::byte* const source =
-      direct ? static_cast<const std::byte*>(memory.storage->data) + plane.a : static_cast<const std::byte*>(turn.staging.data());
+      direct ? static_cast<const std::byte*>(turn.from) : static_cast<const std::byte*>(turn.staging.data());
   copy_rows(to, plane.b_pitch, source, direct || whole ? plane.a_pitch : plane.width, plane.rows, plane.width);
   return {};
 }
@@ -210,15 +211,14 @@ Result<void> LocalServer::write_strided(std::uint64_t stream, const StridedBindi
 Result<void> LocalServer::write_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, const std::byte* from, bool staged) {
   const std::vector<MemoryRange> ranges = rows_of(memory, plane.a, plane.a_pitch, plane.rows, plane.width);
   HeldTask task(*device_);
-  std::byte* const to = static_cast<std::byte*>(memory.storage->data) + plane.a;
-  task->to = to;
+  task->to = at_byte(plane.a);
   if (!staged) {
     task->kind = Task::Kind::Host;
     task->bytes = plane.rows * plane.width;
     Task& turn = *task;
     if (auto ok = transfer(stream, task, LogKind::HostWrite, memory, ranges, nullptr, {}); !ok.has_value()) return ok;
     device_->begin_host(turn);
-    copy_rows(to, plane.a_pitch, from, plane.b_pitch, plane.rows, plane.width);
+    copy_rows(static_cast<std::byte*>(turn.to), plane.a_pitch, from, plane.b_pitch, plane.rows, plane.width);
     device_->finish_host(turn);
     return {};
   }
@@ -277,8 +277,8 @@ Result<void> LocalServer::copy_strided(std::uint64_t stream, const StridedBindin
           const std::uint64_t at = x.begin + plane.a, of = y.begin + plane.b;
           HeldTask task(*device_);
           task->kind = Task::Kind::Copy;
-          task->to = static_cast<std::byte*>(target.storage->data) + at;
-          task->from = static_cast<const std::byte*>(source.storage->data) + of;
+          task->to = at_byte(at);
+          task->from = at_byte(of);
           task->bytes = plane.width;
           task->rows = plane.rows;
           task->to_pitch = plane.a_pitch;

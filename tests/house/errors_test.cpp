@@ -26,7 +26,7 @@ std::string index() { return read_file(kRoot + "/docs/errors.md"); }
 std::vector<std::string> sources() {
   std::vector<std::string> all;
   for (const char* folder : {"dsl/src", "dsl/include/kiln/dsl", "runtime/src", "runtime/src/failure", "runtime/src/collective",
-                             "runtime/src/capture", "runtime/src/profile", "runtime/cuda", "runtime/cpu"})
+                             "runtime/src/capture", "runtime/src/memory", "runtime/src/profile", "runtime/cuda", "runtime/cpu"})
     for (const auto& entry : fs::directory_iterator(kRoot + "/" + folder))
       if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
         all.push_back(std::string(folder) + "/" + entry.path().filename().string());
@@ -102,7 +102,7 @@ const std::vector<std::string> kSentences{"dsl/src/control.cpp",
                                           "runtime/cuda/driver.cpp",
                                           "runtime/cuda/program.cpp",
                                           "runtime/cuda/ptx_target.cpp",
-                                          "runtime/cuda/memory_pool.cpp",
+                                          "runtime/cuda/device_blocks.cpp",
                                           "runtime/cuda/session.cpp"};
 
 // Words with one blank between them; without what stands around them.

@@ -7,6 +7,7 @@
 
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/cuda.h"
+#include "kiln/runtime/memory.h"
 #include "runtime/add_one.h"
 #include "support/misused_ptx.h"
 #include "support/sim.h"
@@ -300,13 +301,14 @@ TEST_CASE("a fault of a kernel of others loses the device with cause and remedy,
       {"a buffer that was freed",
        "",
        [](World& w) {
-         const Client client(make_sim_server(test::kSimH200, {.pool_limit = 1}));  // the driver has its memory back at once
+         const Client client(make_sim_server(test::kSimH200));
          std::uint64_t address = 0;
          {
            const auto y = Buffer<u32>::zeroed(client, 1 << 20).value();
            address = cuda::device_address(y.binding()) + (3 << 20);  // where no small buffer comes to lie meanwhile
            CHECK(client.sync().has_value());
          }
+         CHECK(memory_cleanup(client).has_value());
          return w.waited("add", address);
        },
        ErrorCode::DevicePoisoned,

@@ -25,17 +25,24 @@ CaptureState* Captures::open(std::uint64_t stream, std::uint64_t token) {
   return token != 0 && tokens_[queue] == token ? &states_[queue] : nullptr;
 }
 
-void Captures::close(std::uint32_t queue) {
+std::unique_ptr<MemoryCapture> Captures::close(std::uint32_t queue) {
   tokens_[queue] = 0;
   prepared_[queue].store(0, std::memory_order_release);
   recording_[queue].store(0, std::memory_order_release);
+  return std::move(memories_[queue]);
 }
 
 Result<std::uint64_t> Captures::prepare(std::uint64_t stream) {
   if (auto ok = server_.same_process(); !ok.has_value()) return ok.error();
   const std::uint32_t queue = queue_of(stream);
+  auto memory = std::make_unique<MemoryCapture>(*server_.memory_, stream);
   const std::lock_guard lock(server_.enqueue_);
   if (auto ok = states_[queue].prepare(stream); !ok.has_value()) return ok.error();
+  if (auto ok = memory->prime(); !ok.has_value()) {
+    (void)states_[queue].abort();
+    return ok.error();
+  }
+  memories_[queue] = std::move(memory);
   tokens_[queue] = ++last_token_;
   prepared_[queue].store(stream + 1, std::memory_order_release);
   return last_token_;
@@ -47,32 +54,36 @@ Result<void> Captures::begin(std::uint64_t stream, std::uint64_t token) {
   CaptureState* const state = open(stream, token);
   if (state == nullptr) return capture_not_prepared(stream, CapturePhase::None);
   if (auto ok = state->begin(); !ok.has_value()) return ok.error();
+  if (auto ok = memories_[queue_of(stream)]->begin(); !ok.has_value()) return ok.error();  // primed: it does
   recording_[queue_of(stream)].store(stream + 1, std::memory_order_release);
   return {};
 }
 
 void Captures::abort(std::uint64_t stream, std::uint64_t token) noexcept {
   if (token == 0 || server_.forked()) return;
-  Recording dropped;  // without the lock
+  std::unique_ptr<MemoryCapture> memory;  // these end without the lock, the buffers first
+  Recording dropped;
   const std::lock_guard lock(server_.enqueue_);
   CaptureState* const state = open(stream, token);
   if (state == nullptr) return;
   dropped = state->abort();
-  close(queue_of(stream));
+  memory = close(queue_of(stream));
 }
 
 Result<std::shared_ptr<GraphState>> Captures::end(std::uint64_t stream, std::uint64_t token, std::uint64_t caller) {
   if (auto ok = server_.same_process(); !ok.has_value()) return ok.error();
+  std::unique_ptr<MemoryCapture> memory;
   CaptureState::Ended ended;
   {
     const std::lock_guard lock(server_.enqueue_);
     CaptureState* const state = open(stream, token);
     if (state == nullptr) return capture_not_recording(stream, CapturePhase::None);
     auto result = state->end(caller);
-    close(queue_of(stream));
+    memory = close(queue_of(stream));
     if (!result.has_value()) return result.error();
     ended = std::move(*result);
   }
+  memory->end();
   IoSets sets;
   try {
     sets = ended.recording.sets();
@@ -83,7 +94,7 @@ Result<std::shared_ptr<GraphState>> Captures::end(std::uint64_t stream, std::uin
       claim(sets, *refused);
       return std::move(*refused);
     }
-    auto graph = seal(ended.recording, sets);
+    auto graph = seal(ended.recording, sets, std::move(memory));
     if (!graph.has_value()) claim(sets, graph.error());
     return graph;
   } catch (const std::bad_alloc&) {
@@ -98,7 +109,7 @@ void Captures::claim(const IoSets& sets, const Error& why) noexcept {
 }
 
 // The first instance is made now, so that what the device has against the graph shows here.
-Result<std::shared_ptr<GraphState>> Captures::seal(const Recording& recording, const IoSets& sets) {
+Result<std::shared_ptr<GraphState>> Captures::seal(const Recording& recording, const IoSets& sets, std::unique_ptr<MemoryCapture> memory) {
   auto body = std::make_shared<GraphBody>();
   body->id = next_graph_.fetch_add(1, std::memory_order_relaxed);
   body->name = std::make_shared<const std::string>("graph " + std::to_string(body->id));
@@ -114,6 +125,7 @@ Result<std::shared_ptr<GraphState>> Captures::seal(const Recording& recording, c
   for (std::size_t i = 0; i < named.size(); ++i) label += (i == 0 ? " of " : ", ") + (i < 3 ? *named[i]->name : std::string("..."));
   body->label = &instances_.keep_label(std::move(label));
   auto graph = std::make_shared<GraphState>(server_.shared_from_this(), server_);
+  graph->memory = std::move(memory);
   graph->body = std::move(body);
   graph->sets = sets;
   graph->touches = recording.touches();
@@ -161,6 +173,7 @@ std::optional<Result<void>> Captures::record(std::uint64_t stream, std::string_v
       if (!touch.writes) continue;
       if (auto error = server_.write_blocked(*touch.memory)) return std::move(*error);
     }
+    for (const GraphTouch& touch : touches_) memories_[queue_of(stream)]->use(*touch.memory->storage);
     recording->add(ops, reads_, sets.writes, sets.covers, touches_);
     return {};
   });

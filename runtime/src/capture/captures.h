@@ -10,6 +10,7 @@
 
 #include "src/capture/capture_state.h"
 #include "src/capture/instances.h"
+#include "src/memory/memory_capture.h"
 #include "src/server.h"
 
 namespace kiln::rt {
@@ -24,6 +25,7 @@ struct GraphState {
 
   const std::shared_ptr<Server> server;
   LocalServer& owner;
+  std::unique_ptr<MemoryCapture> memory;  // goes after the buffers of `touches`
   std::shared_ptr<const GraphBody> body;
   IoSets sets;
   GraphInstanceList instances;         // guarded by the lock of the instances
@@ -72,7 +74,10 @@ class Captures {
   void fail(std::uint64_t stream, const Error& why);
 
   GraphInstances& instances() { return instances_; }
-  void forget() noexcept { instances_.forget(); }  // the device is another process's
+  void forget() noexcept {  // the device is another process's
+    instances_.forget();
+    for (auto& memory : memories_) (void)memory.release();
+  }
 
  private:
   using Marks = std::array<std::atomic<std::uint64_t>, kQueues>;  // stream + 1; 0: none
@@ -81,14 +86,14 @@ class Captures {
   std::optional<Result<void>> record(std::uint64_t stream, std::string_view name, Fill&& fill);
   std::optional<Result<void>> record_transfer(std::uint64_t stream, std::string_view name, RecordedOp op, const Binding& to,
                                               const Binding* from);
-  Result<std::shared_ptr<GraphState>> seal(const Recording& recording, const IoSets& sets);
+  Result<std::shared_ptr<GraphState>> seal(const Recording& recording, const IoSets& sets, std::unique_ptr<MemoryCapture> memory);
   Result<GraphInstance*> take_instance(GraphState& graph);
   Result<void> replay_now(std::uint64_t stream, GraphState& graph);
   Result<Event> submit(std::uint64_t stream, GraphState& graph, GraphInstance& instance);
   void claim(const IoSets& sets, const Error& why) noexcept;
   // Of the queue, if the capture with that token is open there. Under the enqueue lock.
   CaptureState* open(std::uint64_t stream, std::uint64_t token);
-  void close(std::uint32_t queue);
+  std::unique_ptr<MemoryCapture> close(std::uint32_t queue);  // to be ended without the lock
 
   LocalServer& server_;
   std::atomic<std::uint64_t> next_graph_{1};
@@ -96,6 +101,7 @@ class Captures {
   // Guarded by the enqueue lock.
   std::array<CaptureState, kQueues> states_;
   std::array<std::uint64_t, kQueues> tokens_{};  // of the open ones
+  std::array<std::unique_ptr<MemoryCapture>, kQueues> memories_;
   std::uint64_t last_token_ = 0;
   std::vector<MemoryRange> reads_;   // reused
   std::vector<GraphTouch> touches_;  // reused

@@ -33,6 +33,7 @@ void Captures::dropped(GraphState& graph) noexcept {
   if (server_.forked()) {
     for (GraphTouch& touch : graph.touches) new (&touch.memory) Memory;  // of the parent's
     new (&graph.body) std::shared_ptr<const GraphBody>;
+    (void)graph.memory.release();
     return;
   }
   instances_.retire(graph.instances);
@@ -139,12 +140,14 @@ Result<Event> Captures::submit(std::uint64_t stream, GraphState& graph, GraphIns
 Result<void> Captures::destroy(const std::shared_ptr<GraphState>& graph) try {
   if (auto ok = server_.same_process(); !ok.has_value()) return ok.error();
   After replays;
+  std::unique_ptr<MemoryCapture> pins;
   std::vector<GraphTouch> memory;
   {
     const std::lock_guard lock(server_.enqueue_);
     if (graph->destroyed) return destroyed_graph(*graph->body);
     graph->destroyed = true;
     replays = graph->replays;
+    pins = std::move(graph->memory);
     memory.swap(graph->touches);
   }
   replays.for_each([&](Event e) { server_.device_->wait(e); });

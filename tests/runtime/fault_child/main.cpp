@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "kiln/runtime/memory.h"
 #include "process.h"
 #include "say.h"
 
@@ -83,6 +84,10 @@ int main(int argc, char** argv) {
       continue;
     }
     say("open", Result<void>());
+    // Each buffer asks the driver, so that a script can fail any of them.
+    MemoryPools layout;
+    layout.pools.push_back({.kind = PoolKind::Direct});
+    install_memory_pools(*client, layout).value();
     if (instead != nullptr) instead(*client);
     else chain(*client, sync_between);
   }
