@@ -17,8 +17,8 @@ struct Allocation : std::enable_shared_from_this<Allocation> {
   Allocation& operator=(const Allocation&) = delete;
 
   const std::shared_ptr<Server> server;
-  const std::uint64_t id;  // never used again
-  bool read_only = false;  // imported so; set before it is used
+  const std::uint64_t id;                // never used again
+  bool read_only = false;                // imported so; set before it is used
   std::unique_ptr<rt::Storage> storage;  // its address: rt::address(), under the lock of enqueueing, since it may be moved
   // Guarded by the server's enqueue lock.
   rt::Event last_write;

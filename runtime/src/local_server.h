@@ -195,7 +195,7 @@ class LocalServer final : public Server {
   Result<Event> submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
                               const std::shared_ptr<const std::string>& name, HeldSlot* slot, bool conditional = false);
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);
-  // Of just these bytes of the two memories; `at`: the task's place.
+  // Of just these bytes of the two memories; the task's to and from say where in them it begins (at_byte). `at`: the task's place.
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, Allocation& to, std::span<const MemoryRange> writes,
                         Allocation* from, std::span<const MemoryRange> reads, Event* at = nullptr);
   // Why nothing may write the memory now. Under the enqueue lock.

@@ -164,8 +164,7 @@ Result<void> LocalServer::read_plane(std::uint64_t stream, Allocation& memory, c
   if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
   const Result<void> verdict = place.verdict();
   if (!verdict.has_value()) return verdict;
-  const std::byte* const source =
-      direct ? static_cast<const std::byte*>(turn.from) : static_cast<const std::byte*>(turn.staging.data());
+  const std::byte* const source = direct ? static_cast<const std::byte*>(turn.from) : static_cast<const std::byte*>(turn.staging.data());
   copy_rows(to, plane.b_pitch, source, direct || whole ? plane.a_pitch : plane.width, plane.rows, plane.width);
   return {};
 }

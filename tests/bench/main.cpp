@@ -1,4 +1,4 @@
-// kiln_bench [jit|cpu|compile|launch|math]... [--json]
+// kiln_bench [jit|cpu|compile|launch|runtime|math]... [--json]
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
                            {"cpu", kiln::bench::cpu},
                            {"compile", kiln::bench::compile},
                            {"launch", kiln::bench::launch},
+                           {"runtime", kiln::bench::runtime},
                            {"math", kiln::bench::math}};
   bool json = false;
   std::vector<Bench> chosen;
@@ -27,7 +28,7 @@ int main(int argc, char** argv) {
       known = true;
     }
     if (!known) {
-      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, compile, launch, math\n", argv[i]);
+      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, compile, launch, runtime, math\n", argv[i]);
       return 2;
     }
   }

@@ -139,7 +139,7 @@ TEST_CASE("a warm-up provides for all that is live at once") {
   REQUIRE(capture.prime().has_value());
   for (int i = 0; i < 3; ++i) m.drop(m.get(1024, kStream));
   CHECK(m.total().bytes_reserved == 3072);  // none was given out twice
-  m.drop(m.get(1024, kStream + 1));          // that is so on this stream only
+  m.drop(m.get(1024, kStream + 1));         // that is so on this stream only
   SUBCASE("begin gives it out") {
     REQUIRE(capture.begin().has_value());
     const auto before = m.device.allocations();

@@ -54,13 +54,10 @@ class MemoryDevice final : public rt::Device {
   std::atomic<std::uint64_t> waits{0};
 
   // The next event of a queue; it is over when finish() was called with it or a later one.
-  rt::Event start(std::uint32_t queue) {
-    return {queue, submitted_[queue].fetch_add(1) + 1};
-  }
+  rt::Event start(std::uint32_t queue) { return {queue, submitted_[queue].fetch_add(1) + 1}; }
   void finish(rt::Event e) {
     std::uint64_t now = completed_[e.queue].load();
-    while (now < e.position && !completed_[e.queue].compare_exchange_weak(now, e.position)) {
-    }
+    while (now < e.position && !completed_[e.queue].compare_exchange_weak(now, e.position)) {}
   }
   void finish_all() {
     for (std::uint32_t q = 0; q < rt::kQueues; ++q) finish({q, submitted_[q].load()});

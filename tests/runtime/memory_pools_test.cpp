@@ -36,7 +36,11 @@ TEST_CASE("what pools take and reserve") {
       {"two pieces share a page", 1, {sliced(2048)}, {512, 512}, {2, 1024, 0, 2048}},
       {"what does not fit gets another page", 1, {sliced(1024)}, {768, 768}, {2, 1536, 0, 2048}},
       {"alignment is padding", 50, {sliced(1000)}, {40, 40}, {2, 80, 20, 1000}},
-      {"each size goes to the first pool that takes it", 10, {sliced(100), sliced(200), sliced(300), sliced(400)}, {50, 150, 250, 350}, {4, 800, 0, 1000}},
+      {"each size goes to the first pool that takes it",
+       10,
+       {sliced(100), sliced(200), sliced(300), sliced(400)},
+       {50, 150, 250, 350},
+       {4, 800, 0, 1000}},
       {"exclusive pages are not shared", 1, {exclusive()}, {512, 512}, {2, 1024, 0, 1024}},
       {"a full pool spills to the next", 1, {sliced(1024, 1024), sliced(1024)}, {1024, 1024}, {2, 2048, 0, 2048}},
       {"one arena takes all sizes", 1, {sliced(1 << 20)}, {4096, 512 << 10}, {2, 4096 + (512 << 10), 0, 1 << 20}},
@@ -152,8 +156,8 @@ TEST_CASE("a cap below the size of a page bounds the pages") {
     std::uint64_t page, cap, alignment, size;
     bool takes;
   };
-  for (const Row& row : {Row{2048, 512, 1, 256, true}, Row{2048, 512, 1, 512, true}, Row{2048, 512, 1, 1024, false}, Row{2048, 16, 32, 32, false},
-                         Row{2048, 16, 32, 1, false}, Row{2048, 100, 32, 96, true}}) {
+  for (const Row& row : {Row{2048, 512, 1, 256, true}, Row{2048, 512, 1, 512, true}, Row{2048, 512, 1, 1024, false},
+                         Row{2048, 16, 32, 32, false}, Row{2048, 16, 32, 1, false}, Row{2048, 100, 32, 96, true}}) {
     CAPTURE(row.size);
     rt::PagePool pool(0, sliced(row.page, row.cap), row.alignment, 0, nodes, over);
     const std::uint64_t rounded = rt::round_up_to(row.size, row.alignment);
@@ -345,7 +349,8 @@ TEST_CASE("out of memory: what is unused goes back and it is tried once more, on
   CHECK(impossible.error().code() == ErrorCode::OutOfMemory);
   CHECK(asked == 2);
   CHECK(m.device.allocations() == before);
-  for (const char* word : {"5000 bytes", "free:", "pooled:", "given back before the second attempt: 0"}) CHECK(says(impossible.error(), word));
+  for (const char* word : {"5000 bytes", "free:", "pooled:", "given back before the second attempt: 0"})
+    CHECK(says(impossible.error(), word));
   m.drop(m.get(500));
   // What cannot be helped by it is not tried again.
   asked = 0;
@@ -440,9 +445,9 @@ TEST_CASE("memory on its way to the device waits for company: 64 pieces or 64 Mi
     queue.flush(passed);
     bool has = false;
     CHECK(count(queue.settle([&](const After& fence) {
-      has = fence.has(2) && fence.has(9);
-      return true;
-    })) == 65);
+            has = fence.has(2) && fence.has(9);
+            return true;
+          })) == 65);
     CHECK(has);
   }
   queue.flush(passed);

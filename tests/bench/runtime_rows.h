@@ -1,0 +1,11 @@
+// The parts of the benchmark `runtime`.
+#pragma once
+#include <vector>
+
+#include "report.h"
+
+namespace kiln::bench {
+
+std::vector<Row> runtime_memory();
+
+}  // namespace kiln::bench
