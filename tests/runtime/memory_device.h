@@ -108,6 +108,7 @@ class MemoryDevice final : public rt::Device {
   Result<std::unique_ptr<rt::DeviceProgram>> load(const CompiledCode&, const rt::ProgramFacts&) override { return nothing(); }
   Result<Mapped> map(std::uint64_t) override { return nothing(); }
   void unmap(const Mapped&) noexcept override {}
+  Result<std::unique_ptr<rt::DeviceGraph>> make_graph(std::span<const rt::GraphNode>, const std::string&) override { return nothing(); }
   std::span<ir::FaultRecord> fault_records() override { return {}; }
   std::uint64_t fault_address() override { return 0; }
   rt::Task& acquire() override { throw std::logic_error("this device runs nothing"); }
