@@ -127,8 +127,9 @@ void run_operation(const Operation& op, std::uint64_t first, std::uint64_t last,
     case Task::Kind::Download: std::memcpy(to + from, source + from, size); return;
     case Task::Kind::Zero: std::memset(to + from, 0, size); return;
     case Task::Kind::Host:
-    case Task::Kind::Marker:
-    case Task::Kind::Graph: return;
+    case Task::Kind::Graph:
+    case Task::Kind::Call:
+    case Task::Kind::Marker: return;
   }
 }
 
@@ -223,7 +224,7 @@ class CpuDevice final : public Device {
   std::span<ir::FaultRecord> fault_records() override { return {records_->slots, kFaultRecords}; }
   std::uint64_t fault_address() override { return reinterpret_cast<std::uint64_t>(records_->slots); }
 
-  Task& acquire() override { return scheduler_->acquire(); }
+  Task& acquire(bool beyond) override { return scheduler_->acquire(beyond); }
   void abandon(Task& task) noexcept override { scheduler_->abandon(static_cast<CpuTask&>(task)); }
   Result<Event> submit(Task& task, std::uint32_t queue, const After& after) override {
     const bool launches = task.kind == Task::Kind::Launch || task.kind == Task::Kind::Graph;
@@ -235,7 +236,9 @@ class CpuDevice final : public Device {
       const std::span<const std::uint64_t> stages = static_cast<const CpuGraph&>(*task.graph).blocks();
       return scheduler_->submit(static_cast<CpuTask&>(task), queue, after, stages.front(), stages.subspan(1));
     }
-    return scheduler_->submit(static_cast<CpuTask&>(task), queue, after, task.kind == Task::Kind::Host ? 0 : blocks_of(task));
+    const bool of_host = task.kind == Task::Kind::Host || task.kind == Task::Kind::Call;
+    const std::uint64_t blocks = of_host ? 0 : task.kind == Task::Kind::Marker ? 1 : blocks_of(task);
+    return scheduler_->submit(static_cast<CpuTask&>(task), queue, after, blocks);
   }
   bool busy(std::uint32_t queue, const After& after) const override { return scheduler_->busy(queue, after); }
   void begin_host(Task& task) override { scheduler_->begin_host(static_cast<CpuTask&>(task)); }

@@ -71,8 +71,12 @@ Scheduler::~Scheduler() {
 
 // --- the host's side ----------------------------------------------------------------------------------------------------
 
-CpuTask& Scheduler::acquire() {
+CpuTask& Scheduler::acquire(bool beyond) {
   std::unique_lock lock(mutex_);
+  if (beyond && free_ == nullptr && made_ == kTasks) {
+    beyond_.push_back(std::make_unique<CpuTask>());
+    return *beyond_.back();
+  }
   while (free_ == nullptr && made_ == kTasks) {
     ++wanting_;
     room_.wait(lock);
@@ -198,13 +202,13 @@ void Scheduler::retire(std::unique_ptr<Storage> storage) noexcept {
 // Starts the queue's first task, if the events it waits for are over.
 void Scheduler::start_head(std::uint32_t queue) {
   CpuTask& task = *queues_[queue].head;
-  const std::uint32_t bit = std::uint32_t{1} << queue;
+  const std::uint64_t bit = std::uint64_t{1} << queue;
   if (!done(task.after)) {
     blocked_ |= bit;
     return;
   }
   blocked_ &= ~bit;
-  if (task.kind == Task::Kind::Host) {
+  if (task.kind == Task::Kind::Host || task.kind == Task::Kind::Call) {
     task.turn = true;
     if (task.begin != nullptr) note_time(*task.begin);
     if (waiting_ != 0) over_.notify_all();
@@ -224,9 +228,9 @@ Staging Scheduler::complete(CpuTask& task) {
   const std::uint32_t queue = task.queue;
   Staging owned = std::move(task.staging);
   give_back(task);
-  const std::uint32_t blocked = blocked_;
+  const std::uint64_t blocked = blocked_;
   if (q.head != nullptr) start_head(queue);
-  for (std::uint32_t rest = blocked; rest != 0; rest &= rest - 1) start_head(static_cast<std::uint32_t>(std::countr_zero(rest)));
+  for (std::uint64_t rest = blocked; rest != 0; rest &= rest - 1) start_head(static_cast<std::uint32_t>(std::countr_zero(rest)));
   if (waiting_ != 0) over_.notify_all();
   return owned;
 }
@@ -247,19 +251,30 @@ Storage* Scheduler::take_garbage() {
 }
 
 void Scheduler::list(CpuTask& task) {
+  Ready& ready = ready_tasks_[static_cast<std::size_t>(priority_of(task.queue))];
   task.listed = true;
-  task.ready_before = ready_last_;
+  task.ready_before = ready.last;
   task.ready_after = nullptr;
-  (ready_last_ != nullptr ? ready_last_->ready_after : ready_first_) = &task;
-  ready_last_ = &task;
+  (ready.last != nullptr ? ready.last->ready_after : ready.first) = &task;
+  ready.last = &task;
   ready_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Scheduler::unlist(CpuTask& task) {
+  Ready& ready = ready_tasks_[static_cast<std::size_t>(priority_of(task.queue))];
   task.listed = false;
-  (task.ready_before != nullptr ? task.ready_before->ready_after : ready_first_) = task.ready_after;
-  (task.ready_after != nullptr ? task.ready_after->ready_before : ready_last_) = task.ready_before;
+  (task.ready_before != nullptr ? task.ready_before->ready_after : ready.first) = task.ready_after;
+  (task.ready_after != nullptr ? task.ready_after->ready_before : ready.last) = task.ready_before;
   ready_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// The first of the highest priority; but every fourth time of the normal one, and every sixteenth of the low one, so that each gets on.
+CpuTask* Scheduler::choose() {
+  const Ready &low = ready_tasks_[0], &normal = ready_tasks_[1], &high = ready_tasks_[2];
+  ++picks_;
+  if (picks_ % 16 == 0 && low.first != nullptr) return low.first;
+  if (picks_ % 4 == 0 && normal.first != nullptr) return normal.first;
+  return high.first != nullptr ? high.first : normal.first != nullptr ? normal.first : low.first;
 }
 
 // A thread that spins will see the work by itself. Whoever starts on a task wakes two more when blocks are left, so that all are awake soon
@@ -284,7 +299,7 @@ void Scheduler::work() {
     ++task->active;
     if (task->joined == 0 && task->stage == 0 && task->begin != nullptr) note_time(*task->begin);
     if (++task->joined >= task->chunks) unlist(*task);  // one thread a chunk is enough
-    if (ready_first_ != nullptr) wake_workers(2);
+    if (ready_.load(std::memory_order_relaxed) != 0) wake_workers(2);
     lock.unlock();
     run(*task, scratch);
     lock.lock();
@@ -306,9 +321,9 @@ void Scheduler::work() {
   }
 }
 
-// The first task with blocks to start; null once the scheduler ends.
+// A task with blocks to start; null once the scheduler ends.
 CpuTask* Scheduler::next_ready(std::unique_lock<std::mutex>& lock) {
-  while (ready_first_ == nullptr) {
+  while (ready_.load(std::memory_order_relaxed) == 0) {
     if (stop_.load(std::memory_order_relaxed)) return nullptr;
     ++spinning_;
     lock.unlock();
@@ -316,12 +331,12 @@ CpuTask* Scheduler::next_ready(std::unique_lock<std::mutex>& lock) {
       _mm_pause();
     lock.lock();
     --spinning_;
-    if (ready_first_ != nullptr || stop_.load(std::memory_order_relaxed)) continue;
+    if (ready_.load(std::memory_order_relaxed) != 0 || stop_.load(std::memory_order_relaxed)) continue;
     ++sleeping_;
     work_.wait(lock);
     --sleeping_;
   }
-  return ready_first_;
+  return choose();
 }
 
 void Scheduler::run(CpuTask& task, Scratch& scratch) {

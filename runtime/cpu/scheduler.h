@@ -1,4 +1,5 @@
-// Runs tasks on a pool of threads: queues in order, queues beside each other, one task's blocks on many threads.
+// Runs tasks on a pool of threads: queues in order, queues beside each other by priority, one task's blocks on many
+// threads.
 #pragma once
 #include <pthread.h>
 
@@ -27,7 +28,7 @@ struct CpuTask : Task {
   std::size_t stage = 0;
   std::uint32_t active = 0;  // threads at work on it
   bool listed = false;       // in the ready list: blocks may be left to start
-  bool turn = false;         // Kind::Host
+  bool turn = false;         // Kind::Host and Kind::Call
   bool idle = false;         // a launch whose grid turned out to be one that does not run
   std::atomic<std::uint64_t> next_block{0};
 };
@@ -48,10 +49,10 @@ class Scheduler {
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
 
-  CpuTask& acquire();  // waits while kTasks are outstanding
+  CpuTask& acquire(bool beyond);  // waits while kTasks are outstanding, or makes more of them
   void abandon(CpuTask& task) noexcept;
-  // `blocks` > 0 pieces of work, except for Kind::Host, which has none. Then as many of each later stage, which starts when the one before
-  // is over; the numbers stay where they are until the task is.
+  // `blocks` > 0 pieces of work, except for Kind::Host and Kind::Call, which have none. Then as many of each later stage, which starts when
+  // the one before is over; the numbers stay where they are until the task is.
   Event submit(CpuTask& task, std::uint32_t queue, const After& after, std::uint64_t blocks, std::span<const std::uint64_t> later = {});
   bool busy(std::uint32_t queue, const After& after) const;
   void begin_host(CpuTask& task);
@@ -77,6 +78,7 @@ class Scheduler {
   static void* thread_main(void* self);
   void work();
   CpuTask* next_ready(std::unique_lock<std::mutex>& lock);
+  CpuTask* choose();
   void run(CpuTask& task, Scratch& scratch);
   std::uint64_t chunk_of(std::uint64_t blocks) const;
   void set_blocks(CpuTask& task, std::uint64_t blocks);
@@ -95,10 +97,15 @@ class Scheduler {
   mutable std::mutex mutex_;  // guards all that is not atomic
   std::condition_variable work_, over_, room_;
   Queue queues_[kQueues];
-  CpuTask *free_ = nullptr, *ready_first_ = nullptr, *ready_last_ = nullptr;
+  CpuTask* free_ = nullptr;
+  struct Ready {
+    CpuTask *first = nullptr, *last = nullptr;
+  } ready_tasks_[3];         // by priority
+  std::uint32_t picks_ = 0;  // of ready tasks by threads
   std::size_t made_ = 0;
-  std::uint32_t blocked_ = 0;            // queues whose head waits
-  std::atomic<std::uint32_t> ready_{0};  // length of the ready list
+  std::vector<std::unique_ptr<CpuTask>> beyond_;  // tasks beyond kTasks
+  std::uint64_t blocked_ = 0;                     // queues whose head waits
+  std::atomic<std::uint32_t> ready_{0};           // length of the ready lists
   std::uint32_t sleeping_ = 0, spinning_ = 0, waiting_ = 0, wanting_ = 0;
   Storage* garbage_ = nullptr;
   std::atomic<bool> stop_{false};

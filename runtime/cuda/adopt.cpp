@@ -60,7 +60,7 @@ Result<Stream> adopt_stream(const Client& client, void* stream) {
 
 Result<void> release_stream(const Stream& adopted) {
   return rt::or_no_memory([&]() -> Result<void> {
-    if ((adopted.id() & rt::kAdoptedStream) == 0) return wrong("NotAdopted", "the stream was not adopted");
+    if (!rt::is_adopted(adopted.id())) return wrong("NotAdopted", "the stream was not adopted");
     const auto device = local(adopted.client()).reachable_device();
     if (!device.has_value()) return device.error();
     return (*device)->release_stream(rt::queue_of(adopted.id()));

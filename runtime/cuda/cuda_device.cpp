@@ -20,13 +20,11 @@ using namespace kiln::cuda;
 
 constexpr std::size_t kFaultRecords = 2048;
 
-CUdeviceptr address(const void* p) { return reinterpret_cast<CUdeviceptr>(p); }
-
 class CudaDevice final : public Device {
  public:
   CudaDevice(std::unique_ptr<Session> session, const CudaOptions& options)
       : session_(std::move(session)),
-        queues_(*session_),
+        queues_(*session_, *this),
         memory_(*session_, queues_),
         keep_(options.pool_limit),
         staging_(*session_, queues_) {}
@@ -106,7 +104,7 @@ class CudaDevice final : public Device {
   std::span<ir::FaultRecord> fault_records() override { return {records_, kFaultRecords}; }
   std::uint64_t fault_address() override { return records_address_; }
 
-  Task& acquire() override { return queues_.take(); }
+  Task& acquire(bool beyond) override { return queues_.take(beyond); }
   void abandon(Task& task) noexcept override { queues_.give_back(static_cast<CudaTask&>(task)); }
   Result<Event> submit(Task& task, std::uint32_t queue, const After& after) override;
   bool busy(std::uint32_t queue, const After& after) const override {
@@ -116,8 +114,15 @@ class CudaDevice final : public Device {
       return open;
     }();
   }
-  void begin_host(Task& task) override { queues_.wait(static_cast<CudaTask&>(task).event); }
-  void finish_host(Task& task) noexcept override { queues_.give_back(static_cast<CudaTask&>(task)); }
+  void flush(std::uint32_t) override { queues_.flush(); }
+  void begin_host(Task& base) override {
+    auto& task = static_cast<CudaTask&>(base);
+    task.kind == Task::Kind::Call ? queues_.begin_call(task) : queues_.wait(task.event);
+  }
+  void finish_host(Task& base) noexcept override {
+    auto& task = static_cast<CudaTask&>(base);
+    task.kind == Task::Kind::Call ? queues_.finish_call(task) : queues_.give_back(task);
+  }
 
   bool done(Event event) const override { return queues_.done(event); }
   bool over(Event event) const override { return queues_.over(event) || session_->poisoned(); }
@@ -133,9 +138,9 @@ class CudaDevice final : public Device {
   }
   Result<std::int64_t> nanoseconds(const TimeMark& from, const TimeMark& to) override;
   bool lost(Event event) const override { return session_->poisoned() && !queues_.over(event); }
+  std::optional<Error> refused(Event event) override { return queues_.refused(event); }
 
  private:
-  Result<Event> enqueue(CudaTask& task, std::uint32_t queue, const After& after);
   Result<Mapped> mapped(std::uint64_t bytes, Phase phase, const std::string& doing);
 
   const std::unique_ptr<Session> session_;
@@ -319,7 +324,7 @@ Result<std::uint32_t> CudaDevice::adopt_stream(void* stream) {
   }
   if (const auto queue = queues_.adopt(handle)) return *queue;
   return refused("TooManyAdoptedStreams",
-                 "no more than " + std::to_string(kQueues - kOwnQueues) + " streams can be adopted at a time; release one of them");
+                 "no more than " + std::to_string(kAdoptedQueues) + " streams can be adopted at a time; release one of them");
 }
 
 Result<void> CudaDevice::check_foreign(std::uint64_t pointer, std::uint64_t bytes) {
@@ -359,92 +364,37 @@ Result<void> CudaDevice::check_foreign(std::uint64_t pointer, std::uint64_t byte
 
 // --- tasks -----------------------------------------------------------------------------------------------------------------
 
-constexpr std::uint64_t kMostPitch = 0x7fffffff;  // of the driver's copies of rows
-
-// One copy of the driver's where it takes the pitches, else one a row.
-CUresult copy_rows(const DriverEntries& call, const Task& task, void* to, const void* from, CUmemorytype to_kind, CUmemorytype from_kind,
-                   CUstream stream) {
-  const bool to_host = to_kind == CU_MEMORYTYPE_HOST, from_host = from_kind == CU_MEMORYTYPE_HOST;
-  if (task.rows > 1 && task.to_pitch <= kMostPitch && task.from_pitch <= kMostPitch) {
-    CUDA_MEMCPY2D copy{};
-    copy.srcMemoryType = from_kind;
-    if (from_host) copy.srcHost = from;
-    else copy.srcDevice = address(from);
-    copy.srcPitch = task.from_pitch;
-    copy.dstMemoryType = to_kind;
-    if (to_host) copy.dstHost = to;
-    else copy.dstDevice = address(to);
-    copy.dstPitch = task.to_pitch;
-    copy.WidthInBytes = task.bytes;
-    copy.Height = task.rows;
-    return call.cuMemcpy2DAsync(&copy, stream);
-  }
-  for (std::uint64_t row = 0; row < task.rows; ++row) {
-    auto* const target = static_cast<std::byte*>(to) + row * task.to_pitch;
-    const auto* const source = static_cast<const std::byte*>(from) + row * task.from_pitch;
-    const CUresult r = to_host     ? call.cuMemcpyDtoHAsync(target, address(source), task.bytes, stream)
-                       : from_host ? call.cuMemcpyHtoDAsync(address(target), source, task.bytes, stream)
-                                   : call.cuMemcpyDtoDAsync(address(target), address(source), task.bytes, stream);
-    if (r != CUDA_SUCCESS) return r;
-  }
-  return CUDA_SUCCESS;
-}
-
+// What is staged belongs to the driver's copy as soon as its place is known, whenever that is given to the driver.
 Result<Event> CudaDevice::submit(Task& base, std::uint32_t queue, const After& after) {
   auto& task = static_cast<CudaTask&>(base);
-  const bool staged = static_cast<bool>(task.staging);
-  Result<Event> event = enqueue(task, queue, after);
-  if (!staged) return event;
-  if (event.has_value() && task.kind == Task::Kind::Download) {
-    task.event = *event;
-    return event;
-  }
-  if (event.has_value()) staging_.give_back_after(std::move(task.staging), *event);
-  queues_.give_back(task);
-  return event;
-}
-
-Result<Event> CudaDevice::enqueue(CudaTask& task, std::uint32_t queue, const After& after) {
-  const DriverEntries& call = session_->call();
   switch (task.kind) {
     case Task::Kind::Launch: {
-      const auto& program = static_cast<const Program&>(*task.program);
-      const std::vector<std::uint32_t>& offsets = program.offsets();
+      const std::vector<std::uint32_t>& offsets = static_cast<const Program&>(*task.program).offsets();
       if (task.fields.size() < offsets.size()) task.fields.resize(offsets.size());
       for (std::size_t i = 0; i < offsets.size(); ++i) task.fields[i] = task.params + offsets[i];
-      return queues_.enqueue(task, false, queue, after, &program.kernel(), Phase::Launch, "launching the kernel", [&](CUstream stream) {
-        CUlaunchAttribute attributes[2];
-        const CUlaunchConfig config =
-            driver_config(task.grid, task.block, task.cluster, task.cooperative, task.dynamic_shared, stream, attributes);
-        return call.cuLaunchKernelEx(&config, program.function(), task.fields.data(), nullptr);
-      });
+      return queues_.enqueue(task, queue, after);
+    }
+    case Task::Kind::Upload: {
+      Staging staging = std::move(task.staging);
+      if (!staging) return queues_.enqueue(task, queue, after);
+      task.from = staging.data();
+      Result<Event> event = queues_.enqueue(task, queue, after);
+      if (event.has_value()) staging_.give_back_after(std::move(staging), *event);
+      return event;
+    }
+    case Task::Kind::Download: {
+      if (!task.staging) return queues_.enqueue(task, queue, after);
+      task.keep = true;
+      task.to = task.staging.data();
+      Result<Event> event = queues_.enqueue(task, queue, after);
+      if (!event.has_value()) queues_.give_back(task);
+      return event;
     }
     case Task::Kind::Copy:
-      return queues_.enqueue(task, false, queue, after, nullptr, Phase::Transfer, "copying on the device", [&](CUstream stream) {
-        return copy_rows(call, task, task.to, task.from, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE, stream);
-      });
     case Task::Kind::Zero:
-      return queues_.enqueue(task, false, queue, after, nullptr, Phase::Transfer, "filling with zeros",
-                             [&](CUstream stream) { return call.cuMemsetD8Async(address(task.to), 0, task.bytes, stream); });
-    case Task::Kind::Upload:
-      return queues_.enqueue(task, static_cast<bool>(task.staging), queue, after, nullptr, Phase::Transfer, "copying to the device",
-                             [&](CUstream stream) {
-                               const void* from = task.staging ? task.staging.data() : task.from;
-                               return copy_rows(call, task, task.to, from, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST, stream);
-                             });
-    case Task::Kind::Download:
-      return queues_.enqueue(task, static_cast<bool>(task.staging), queue, after, nullptr, Phase::Transfer, "copying from the device",
-                             [&](CUstream stream) {
-                               void* to = task.staging ? task.staging.data() : task.to;
-                               return copy_rows(call, task, to, task.from, CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, stream);
-                             });
-    case Task::Kind::Graph: {
-      const auto& graph = static_cast<const CudaGraph&>(*task.graph);
-      return queues_.enqueue(task, false, queue, after, &graph.name(), Phase::Launch, "replaying a graph",
-                             [&](CUstream stream) { return call.cuGraphLaunch(graph.exec(), stream); });
-    }
+    case Task::Kind::Graph:
     case Task::Kind::Marker:
-      return queues_.enqueue(task, false, queue, after, nullptr, Phase::Wait, "marking a stream", [](CUstream) { return CUDA_SUCCESS; });
+    case Task::Kind::Call: return queues_.enqueue(task, queue, after);
     case Task::Kind::Host: break;  // not on a device that the host does not reach
   }
   queues_.give_back(task);

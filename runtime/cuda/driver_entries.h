@@ -25,6 +25,7 @@
   ENTRY(cuCtxSetCurrent, cuCtxSetCurrent, 4000, (CUcontext context))                                                                          \
   ENTRY(cuCtxGetDevice, cuCtxGetDevice, 2000, (CUdevice* device))                                                                             \
   ENTRY(cuCtxSynchronize, cuCtxSynchronize, 2000, ())                                                                                         \
+  ENTRY(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange, 5050, (int* least, int* greatest))                                          \
   ENTRY(cuModuleLoadDataEx, cuModuleLoadDataEx, 2010,                                                                                         \
         (CUmodule* module, const void* image, unsigned count, CUjit_option* options, void** values))                                          \
   ENTRY(cuModuleUnload, cuModuleUnload, 2000, (CUmodule module))                                                                              \
@@ -54,6 +55,8 @@
   ENTRY(cuMemsetD8Async, cuMemsetD8Async, 3020, (CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream))                    \
   ENTRY(cuMemsetD32Async, cuMemsetD32Async, 3020, (CUdeviceptr to, unsigned value, std::size_t count, CUstream stream))                       \
   ENTRY(cuStreamCreate, cuStreamCreate, 2000, (CUstream* stream, unsigned flags))                                                             \
+  ENTRY(cuStreamCreateWithPriority, cuStreamCreateWithPriority, 5050, (CUstream* stream, unsigned flags, int priority))                       \
+  ENTRY(cuStreamGetPriority, cuStreamGetPriority, 5050, (CUstream stream, int* priority))                                                     \
   ENTRY(cuStreamDestroy, cuStreamDestroy_v2, 4000, (CUstream stream))                                                                         \
   ENTRY(cuStreamGetCtx, cuStreamGetCtx, 9020, (CUstream stream, CUcontext* context))                                                          \
   ENTRY(cuStreamSynchronize, cuStreamSynchronize, 2000, (CUstream stream))                                                                    \

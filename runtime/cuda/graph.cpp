@@ -56,6 +56,7 @@ CUresult issue(const DriverEntries& call, const rt::GraphNode& node, CUstream st
     case rt::Task::Kind::Download:
     case rt::Task::Kind::Host:
     case rt::Task::Kind::Marker:
+    case rt::Task::Kind::Call:
     case rt::Task::Kind::Graph: break;  // no node of a graph
   }
   return CUDA_ERROR_INVALID_VALUE;

@@ -1,16 +1,26 @@
 #include "cuda/queues.h"
 
 #include <algorithm>
+#include <chrono>
+#include <new>
 #include <utility>
 
 namespace kiln::cuda {
 namespace {
 
 constexpr unsigned kSpins = 100;  // questions to the driver before the thread sleeps
+// Whoever waits for what is held back looks this often whether the device was lost: who finds that cannot tell, since it holds locks.
+constexpr std::chrono::milliseconds kLook{20};
+
+bool is_adopted(std::uint32_t queue) { return queue >= rt::kOwnQueues && queue < rt::kStreamQueues; }
 
 }  // namespace
 
-Queues::Queues(Session& session) : session_(session) {
+Queues::Queues(Session& session, const rt::Device& device) : session_(session), device_(device) {
+  int least = 0, greatest = 0;  // the lower the number, the higher the priority
+  const Session::Current current(session_);
+  if (session_.call().cuCtxGetStreamPriorityRange(&least, &greatest) == CUDA_SUCCESS)
+    priorities_ = {least, (least + greatest) / 2, greatest};
   session_.on_poison([this] { return suspects(); });
 }
 
@@ -22,17 +32,18 @@ Queues::~Queues() {
     for (const Slot& s : queue.ring)
       if (s.event != nullptr) session_.call().cuEventDestroy(s.event);
   }
-  for (std::uint32_t q = 0; q < rt::kOwnQueues; ++q)
-    if (queues_[q].there) session_.call().cuStreamDestroy(queues_[q].stream);
+  for (std::uint32_t q = 0; q < rt::kQueues; ++q)
+    if (queues_[q].there && !is_adopted(q)) session_.call().cuStreamDestroy(queues_[q].stream);
 }
 
 // --- room ------------------------------------------------------------------------------------------------------------------
 
-CudaTask& Queues::take() {
+CudaTask& Queues::take(bool beyond) {
   std::unique_lock lock(mutex_);
   const auto full = [&] { return taken_ + (submitted_ - completed_floor_) >= kOutstanding; };
-  while (full() && !session_.poisoned()) {
+  while (!beyond && full() && !session_.poisoned()) {
     reap();
+    advance();
     if (!full()) break;
     if (submitted_ == completed_floor_) {  // all are in the hands of other threads
       ++wanting_;
@@ -40,15 +51,19 @@ CudaTask& Queues::take() {
       --wanting_;
       continue;
     }
-    // Half of the fullest queue: then many places are free at a time.
+    // Half of what the fullest queue has at the driver, which comes to its end by itself: then many places are free at a time.
     rt::Event event;
     std::uint64_t most = 0;
     for (std::uint32_t q = 0; q < rt::kQueues; ++q) {
-      const std::uint64_t completed = queues_[q].completed.load(), open = queues_[q].submitted.load() - completed;
+      const std::uint64_t completed = queues_[q].completed.load(), open = queues_[q].given.load() - completed;
       if (open > most) {
         most = open;
         event = {q, completed + (open + 1) / 2};
       }
+    }
+    if (most == 0) {  // all waits for calls of the host
+      given_.wait_for(lock, kLook);
+      continue;
     }
     lock.unlock();
     wait(event);
@@ -61,6 +76,7 @@ CudaTask& Queues::take() {
   CudaTask& task = *free_;
   free_ = task.next;
   ++taken_;
+  task.keep = false;
   return task;
 }
 
@@ -83,7 +99,7 @@ void Queues::reap() {
   std::uint64_t floor = 0;
   for (std::uint32_t q = 0; q < rt::kQueues; ++q) {
     Queue& queue = queues_[q];
-    for (std::uint64_t end = queue.submitted.load(); end > queue.completed.load();) {
+    for (std::uint64_t end = queue.given.load(); end > queue.completed.load();) {
       if (ask({q, end})) break;
       end = queue.completed.load() + (end - queue.completed.load()) / 2;
     }
@@ -94,21 +110,193 @@ void Queues::reap() {
 
 // --- enqueueing ------------------------------------------------------------------------------------------------------------
 
+Result<rt::Event> Queues::enqueue(CudaTask& task, std::uint32_t q, const rt::After& after) {
+  const std::lock_guard lock(mutex_);
+  if (session_.poisoned()) {
+    const Phase phase = work_of(task).phase;
+    if (!task.keep) give_back_locked(task);
+    return session_.lost(phase);
+  }
+  if (held_.load(std::memory_order_relaxed) != 0) advance();
+  if (task.kind == rt::Task::Kind::Call || queues_[q].first != nullptr || !given(after) || !room_in(q)) {
+    hold_back(task, q, after);
+    return task.event;
+  }
+  Result<rt::Event> event = give_now(task, q, after);
+  if (event.has_value()) {
+    task.event = *event;
+    ++submitted_;
+  }
+  if (!task.keep) give_back_locked(task);
+  return event;
+}
+
+bool Queues::given(const rt::After& after) const {
+  bool all = true;
+  after.for_each([&](rt::Event e) { all = all && given(e); });
+  return all;
+}
+
+bool Queues::room_in(std::uint32_t q) const { return queues_[q].given.load() - queues_[q].completed.load() < kOutstanding; }
+
+// The next position of the queue.
+Result<rt::Event> Queues::give_now(CudaTask& task, std::uint32_t q, const rt::After& after) {
+  const Work work = work_of(task);
+  const Session::Current current(session_, Session::Calls::Enqueueing);
+  CUstream stream = nullptr;
+  if (const CUresult r = prepare(q, after, stream); r != CUDA_SUCCESS) return session_.failed(r, work.phase, work.doing, text(work.kernel));
+  if (const CUresult r = note_time(task.begin, stream); r != CUDA_SUCCESS)
+    return session_.failed(r, work.phase, work.doing, text(work.kernel));
+  if (const CUresult r = give(session_.call(), task, stream); r != CUDA_SUCCESS)
+    return session_.failed(r, work.phase, work.doing, text(work.kernel));
+  if (const CUresult r = note_time(task.end, stream); r != CUDA_SUCCESS) return session_.fatal(r, work.phase, work.doing);
+  return record(q, work.kernel, work.phase, work.doing);
+}
+
+void Queues::hold_back(CudaTask& task, std::uint32_t q, const rt::After& after) {
+  Queue& queue = queues_[q];
+  task.after.clear();
+  after.for_each([&](rt::Event e) {
+    if (e.queue != q && !over(e)) task.after.add(e);
+  });
+  task.event = {q, queue.submitted.load(std::memory_order_relaxed) + 1};
+  task.next = nullptr;
+  (queue.first != nullptr ? queue.last->next : queue.first) = &task;
+  queue.last = &task;
+  ++submitted_;
+  --taken_;  // it counts once
+  held_.fetch_add(1, std::memory_order_relaxed);
+  queue.submitted.store(task.event.position, std::memory_order_release);
+}
+
+// Gives the driver what nothing holds back any more.
+void Queues::advance() noexcept {
+  bool any = false;
+  for (bool more = held_.load(std::memory_order_relaxed) != 0; more;) {
+    more = false;
+    for (std::uint32_t q = 0; q < rt::kQueues; ++q) {
+      Queue& queue = queues_[q];
+      while (queue.first != nullptr) {
+        CudaTask& task = *queue.first;
+        const bool lost = session_.poisoned();
+        if (!lost && (task.kind == rt::Task::Kind::Call || !given(task.after) || !room_in(q))) break;
+        if (lost && task.kind == rt::Task::Kind::Call) break;  // its thread finishes it
+        queue.first = task.next;
+        held_.fetch_sub(1, std::memory_order_relaxed);
+        ++taken_;
+        more = any = true;
+        if (!lost) {
+          const auto event = give_now(task, q, task.after);
+          // Its place in the order is taken all the same.
+          if (!event.has_value() && !session_.poisoned()) {
+            const Error error = event.error();
+            const Work work = work_of(task);
+            if (const auto place = record(q, nullptr, work.phase, work.doing); place.has_value()) refuse(*place, error);
+          }
+        }
+        if (!task.keep) give_back_locked(task);
+      }
+    }
+  }
+  if (any) given_.notify_all();  // whoever waits for it comes here, too
+}
+
+void Queues::refuse(rt::Event event, const Error& error) noexcept {
+  try {
+    refusals_.push_back({event, error});
+    any_refused_.store(true, std::memory_order_release);
+  } catch (const std::bad_alloc&) {  // nobody could tell any more that its bytes were not written
+    session_.fatal(CUDA_ERROR_OUT_OF_MEMORY, Phase::Wait, "noting that work was refused");
+  }
+}
+
+std::optional<Error> Queues::refused(rt::Event event) {
+  if (!any_refused_.load(std::memory_order_acquire)) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  for (auto at = refusals_.begin(); at != refusals_.end(); ++at) {
+    if (at->event.queue != event.queue || at->event.position != event.position) continue;
+    std::optional<Error> error(std::move(at->error));
+    refusals_.erase(at);
+    any_refused_.store(!refusals_.empty(), std::memory_order_release);
+    return error;
+  }
+  return std::nullopt;
+}
+
+// A position to wait for, so that events are free for more of its queue. Such work needs nothing of the host to come to its end.
+std::optional<rt::Event> Queues::lack_of_room() const {
+  for (std::uint32_t q = 0; q < rt::kQueues; ++q) {
+    const Queue& queue = queues_[q];
+    if (queue.first != nullptr && queue.first->kind != rt::Task::Kind::Call && given(queue.first->after) && !room_in(q))
+      return rt::Event{q, queue.completed.load() + kOutstanding / 2};
+  }
+  return std::nullopt;
+}
+
+void Queues::begin_call(CudaTask& task) {
+  wait({task.event.queue, task.event.position - 1});
+  task.after.for_each([&](rt::Event e) { wait(e); });
+}
+
+void Queues::finish_call(CudaTask& task) noexcept {
+  std::unique_lock lock(mutex_);
+  const rt::Event event = task.event;
+  Queue& queue = queues_[event.queue];
+  if (queue.first == &task) {
+    queue.first = task.next;
+    held_.fetch_sub(1, std::memory_order_relaxed);
+    ++taken_;
+  }
+  raise(event);  // first: there is no event of the driver to ask for it
+  queue.given.store(event.position, std::memory_order_release);
+  give_back_locked(task);
+  advance();
+  given_.notify_all();
+  while (const auto full = lack_of_room()) {
+    lock.unlock();
+    wait(*full);
+    lock.lock();
+    advance();
+  }
+}
+
+void Queues::flush() {
+  if (held_.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard lock(mutex_);
+  advance();
+}
+
+void Queues::wait_until_given(rt::Event event) {
+  std::unique_lock lock(mutex_);
+  while (!session_.poisoned()) {
+    advance();
+    if (given(event)) return;
+    if (const auto full = lack_of_room()) {
+      lock.unlock();
+      wait(*full);
+      lock.lock();
+    } else {
+      given_.wait_for(lock, kLook);
+    }
+  }
+}
+
 CUresult Queues::prepare(std::uint32_t q, const rt::After& after, CUstream& stream) {
   Queue& queue = queues_[q];
   const DriverEntries& call = session_.call();
   if (!queue.there) {
-    if (q >= rt::kOwnQueues) return CUDA_ERROR_INVALID_HANDLE;  // of a stream that was released
-    if (const CUresult r = call.cuStreamCreate(&queue.stream, CU_STREAM_NON_BLOCKING); r != CUDA_SUCCESS) return r;
+    if (is_adopted(q)) return CUDA_ERROR_INVALID_HANDLE;  // of a stream that was released
+    const int priority = priorities_[static_cast<std::size_t>(rt::priority_of(q))];
+    if (const CUresult r = call.cuStreamCreateWithPriority(&queue.stream, CU_STREAM_NON_BLOCKING, priority); r != CUDA_SUCCESS) return r;
     queue.there = true;
   }
-  if (q >= rt::kOwnQueues) {  // what is captured does not run, and nobody could tell when it is over
+  if (is_adopted(q)) {  // what is captured does not run, and nobody could tell when it is over
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     if (const CUresult r = call.cuStreamIsCapturing(queue.stream, &status); r != CUDA_SUCCESS) return r;
     if (status != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   if (queue.ring.empty()) queue.ring.resize(kOutstanding);
-  Slot& s = queue.ring[(queue.submitted.load(std::memory_order_relaxed) + 1) % kOutstanding];
+  Slot& s = queue.ring[(queue.given.load(std::memory_order_relaxed) + 1) % kOutstanding];
   if (s.event == nullptr) {
     if (const CUresult r = call.cuEventCreate(&s.event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC); r != CUDA_SUCCESS) {
       s.event = nullptr;
@@ -125,13 +313,13 @@ CUresult Queues::prepare(std::uint32_t q, const rt::After& after, CUstream& stre
 
 Result<rt::Event> Queues::record(std::uint32_t q, const std::string* kernel, Phase phase, const char* doing) {
   Queue& queue = queues_[q];
-  const rt::Event event{q, queue.submitted.load(std::memory_order_relaxed) + 1};
+  const rt::Event event{q, queue.given.load(std::memory_order_relaxed) + 1};
   Slot& s = slot(event);
   s.kernel = kernel;
   s.order = ++order_;
   const CUresult r = session_.call().cuEventRecord(s.event, queue.stream);
-  queue.submitted.store(event.position, std::memory_order_release);
-  ++submitted_;
+  if (queue.submitted.load(std::memory_order_relaxed) < event.position) queue.submitted.store(event.position, std::memory_order_release);
+  queue.given.store(event.position, std::memory_order_release);
   // The work is on its way, and nobody could tell when it is over.
   if (r != CUDA_SUCCESS) return session_.fatal(r, phase, doing);
   return event;
@@ -140,7 +328,7 @@ Result<rt::Event> Queues::record(std::uint32_t q, const std::string* kernel, Pha
 std::optional<std::uint32_t> Queues::adopt(CUstream stream) {
   const std::lock_guard lock(mutex_);
   std::optional<std::uint32_t> unused;
-  for (std::uint32_t q = rt::kOwnQueues; q < rt::kQueues; ++q) {
+  for (std::uint32_t q = rt::kOwnQueues; q < rt::kStreamQueues; ++q) {
     if (queues_[q].there && queues_[q].stream == stream) return q;
     if (!queues_[q].there && !unused) unused = q;
   }
@@ -152,7 +340,7 @@ std::optional<std::uint32_t> Queues::adopt(CUstream stream) {
 }
 
 bool Queues::release(std::uint32_t queue) {
-  if (queue < rt::kOwnQueues) return false;
+  if (!is_adopted(queue)) return false;
   wait(last(queue));
   const std::lock_guard lock(mutex_);
   return std::exchange(queues_[queue].there, false);
@@ -179,8 +367,9 @@ bool Queues::ask(rt::Event event) {
 bool Queues::done(rt::Event event) {
   if (over(event) || session_.poisoned()) return true;
   const Session::Current current(session_);
-  const rt::Event newest = last(event.queue);
-  if (ask(newest)) return true;
+  if (!given(event)) return false;
+  const rt::Event newest{event.queue, queues_[event.queue].given.load(std::memory_order_acquire)};
+  if (over(newest) || ask(newest)) return true;
   if (session_.poisoned()) return true;
   return over(event) || (newest.position != event.position && ask(event)) || over(event);
 }
@@ -193,6 +382,10 @@ bool Queues::done(const rt::After& after) {
 
 void Queues::wait(rt::Event event) {
   if (over(event) || session_.poisoned()) return;
+  if (!given(event)) {
+    wait_until_given(event);
+    if (over(event) || session_.poisoned()) return;
+  }
   const Session::Current current(session_);
   for (unsigned i = 0; i < kSpins; ++i) {
     if (over(event) || ask(event) || session_.poisoned()) return;
@@ -209,7 +402,7 @@ void Queues::wait(rt::Event event) {
 std::vector<std::string> Queues::suspects() const {
   std::vector<std::pair<std::uint64_t, const std::string*>> open;
   for (const Queue& queue : queues_) {
-    const std::uint64_t end = queue.submitted.load(std::memory_order_acquire);
+    const std::uint64_t end = queue.given.load(std::memory_order_acquire);
     for (std::uint64_t p = queue.completed.load(std::memory_order_acquire) + 1; p <= end; ++p) {
       const Slot& s = queue.ring[p % kOutstanding];
       if (s.kernel != nullptr) open.emplace_back(s.order, s.kernel);

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,42 +17,45 @@ namespace kiln::cuda {
 
 // A task as the queues hand it out.
 struct CudaTask final : rt::Task {
-  CudaTask* next = nullptr;
-  rt::Event event;            // Download: when the bytes are there
+  CudaTask* next = nullptr;   // free, or held back in its queue
+  rt::Event event;            // its place
   std::vector<void*> fields;  // of the parameter block; reused
+  rt::After after;            // while it is held back
+  bool keep = false;          // it stays with the caller once it was given to the driver
 };
+
+// What a task is for the driver.
+struct Work {
+  const std::string* kernel = nullptr;  // lives until the task is over; null: none
+  Phase phase = Phase::Transfer;
+  const char* doing = "";
+};
+Work work_of(const CudaTask& task);
+CUresult give(const DriverEntries& call, CudaTask& task, CUstream stream);
 
 // Thread-safe. Work is given to the driver at once, in the order of enqueue(); a position of a queue is over when the event recorded behind
 // it is. At most kOutstanding positions are not known to be over, so that the driver never makes a thread wait and no event is used twice
-// at a time: each starts with a task from take().
+// at a time: each starts with a task from take(). What comes behind a call of the host is held back here until that has returned: no stream
+// of the driver ever stands still for the host, so nothing else can come to a stand behind it.
 class Queues {
  public:
   static constexpr std::size_t kOutstanding = 512;
 
-  explicit Queues(Session& session);
+  Queues(Session& session, const rt::Device& device);
   ~Queues();  // waits for all work
 
-  // A free task. Waits while kOutstanding are outstanding: call it without a lock. It goes back by give_back, or by enqueue.
-  CudaTask& take();
+  // A free task. Waits while kOutstanding are outstanding, unless `beyond`: call it without a lock. It goes back by give_back, or by
+  // enqueue.
+  CudaTask& take(bool beyond);
   void give_back(CudaTask& task) noexcept;
 
-  // Enqueues `operation(CUstream) -> CUresult` after the events. `kernel` (may be null) is named should the device fail before the position
-  // is known to be over, and must live until then. The task goes back in any event, unless it is to be kept.
-  template <class Operation>
-  Result<rt::Event> enqueue(CudaTask& task, bool keep, std::uint32_t queue, const rt::After& after, const std::string* kernel, Phase phase,
-                            const char* doing, Operation&& operation) {
-    const std::lock_guard lock(mutex_);
-    const Returned returned{*this, keep ? nullptr : &task};
-    if (session_.poisoned()) return session_.lost(phase);
-    const Session::Current current(session_, Session::Calls::Enqueueing);
-    CUstream stream = nullptr;
-    if (const CUresult r = prepare(queue, after, stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));
-    if (const CUresult r = note_time(task.begin, stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));
-    rt::TimeMark* const end = task.end;
-    if (const CUresult r = operation(stream); r != CUDA_SUCCESS) return session_.failed(r, phase, doing, text(kernel));
-    if (const CUresult r = note_time(end, stream); r != CUDA_SUCCESS) return session_.fatal(r, phase, doing);
-    return record(queue, kernel, phase, doing);
-  }
+  // Enqueues it after the events. The task goes back in any event, unless it is to be kept.
+  Result<rt::Event> enqueue(CudaTask& task, std::uint32_t queue, const rt::After& after);
+  void begin_call(CudaTask& task);            // waits for its turn
+  void finish_call(CudaTask& task) noexcept;  // gives the driver what was held back by it
+  void flush();
+  // What the driver answered when a task that was held back was given to it and refused.
+  std::optional<Error> refused(rt::Event event);
 
   // Makes a stream of somebody else's one of the last queues, or finds the queue that it is. None: all of those are in use.
   std::optional<std::uint32_t> adopt(CUstream stream);
@@ -61,6 +65,8 @@ class Queues {
   bool done(const rt::After& after);
   void wait(rt::Event event);
   rt::Event last(std::uint32_t queue) const { return {queue, queues_[queue].submitted.load(std::memory_order_acquire)}; }
+  // False: this thread makes a call of the host, and the events may wait for its end.
+  bool may_wait(const rt::After& after) const { return rt::CallOrder::may_wait(device_, after); }
   // Known to be over, without asking the driver.
   bool over(rt::Event event) const { return queues_[event.queue].completed.load(std::memory_order_acquire) >= event.position; }
 
@@ -72,16 +78,10 @@ class Queues {
   };
   struct alignas(64) Queue {
     CUstream stream = nullptr;
-    bool there = false;  // the stream is (null may be one that was adopted)
-    std::atomic<std::uint64_t> submitted{0}, completed{0};
-    std::vector<Slot> ring;  // kOutstanding of them from the first use on
-  };
-  struct Returned {
-    Queues& queues;
-    CudaTask* task;
-    ~Returned() {
-      if (task != nullptr) queues.give_back_locked(*task);
-    }
+    bool there = false;                                               // the stream is (null may be one that was adopted)
+    std::atomic<std::uint64_t> submitted{0}, given{0}, completed{0};  // the second: to the driver, or calls that are over
+    CudaTask *first = nullptr, *last = nullptr;                       // held back: given + 1 to submitted
+    std::vector<Slot> ring;                                           // kOutstanding of them from the first use on
   };
 
   // Null: nothing to note.
@@ -89,6 +89,15 @@ class Queues {
     return mark != nullptr ? session_.call().cuEventRecord(static_cast<CUevent>(mark->handle), stream) : CUDA_SUCCESS;
   }
   static std::string text(const std::string* kernel) { return kernel != nullptr ? *kernel : std::string(); }
+  bool given(rt::Event event) const { return queues_[event.queue].given.load(std::memory_order_acquire) >= event.position; }
+  bool given(const rt::After& after) const;
+  bool room_in(std::uint32_t queue) const;  // of events, for one more position
+  Result<rt::Event> give_now(CudaTask& task, std::uint32_t queue, const rt::After& after);
+  void hold_back(CudaTask& task, std::uint32_t queue, const rt::After& after);
+  void advance() noexcept;
+  void refuse(rt::Event event, const Error& error) noexcept;
+  std::optional<rt::Event> lack_of_room() const;
+  void wait_until_given(rt::Event event);
   CUresult prepare(std::uint32_t queue, const rt::After& after, CUstream& stream);
   Result<rt::Event> record(std::uint32_t queue, const std::string* kernel, Phase phase, const char* doing);
   void give_back_locked(CudaTask& task) noexcept;
@@ -99,14 +108,23 @@ class Queues {
   std::vector<std::string> suspects() const;
 
   Session& session_;
-  std::mutex mutex_;  // the order of enqueueing; what is not atomic
-  std::condition_variable room_;
+  const rt::Device& device_;
+  std::array<int, 3> priorities_{};  // of the driver's streams, by StreamPriority
+  std::mutex mutex_;                 // the order of enqueueing; what is not atomic
+  std::condition_variable room_, given_;
   std::array<Queue, rt::kQueues> queues_;
   std::uint64_t submitted_ = 0, completed_floor_ = 0;  // over all queues; the second as last counted
   std::size_t taken_ = 0, wanting_ = 0;                // tasks that are out; threads that wait for one
   CudaTask* free_ = nullptr;
   std::vector<std::unique_ptr<CudaTask>> tasks_;
   std::uint64_t order_ = 0;
+  std::atomic<std::size_t> held_{0};  // tasks that are held back
+  struct Refusal {
+    rt::Event event;
+    Error error;
+  };
+  std::vector<Refusal> refusals_;
+  std::atomic<bool> any_refused_{false};
 };
 
 }  // namespace kiln::cuda

@@ -53,7 +53,8 @@ Result<rt::Staging> StagingPool::take(std::uint64_t bytes) {
       // block too many is the lesser evil.
       if (bytes_ + size > kMostBytes) dropped = make_room(size);
       for (const Block& block : blocks_)
-        if (bytes_ + size > kMostBytes && !block.held && pending.position == 0) pending = block.event;
+        if (bytes_ + size > kMostBytes && !block.held && pending.position == 0 && queues_.may_wait(rt::After(block.event)))
+          pending = block.event;
       if (pending.position == 0) bytes_ += size;  // promised to this thread
     }
     // Without the lock: pinning and unpinning may wait for the device.

@@ -35,6 +35,8 @@ Result<Memory> LocalServer::adopt_now(std::uint64_t address, std::uint64_t bytes
     }
     if (!leaving && open.empty()) break;
     lock.unlock();
+    const CallOrder::Wait wait(*device_, open);
+    if (!wait.allowed()) return CallOrder::waits_for_itself();
     open.for_each([&](Event e) { device_->wait(e); });
     if (leaving) std::this_thread::yield();
     lock.lock();

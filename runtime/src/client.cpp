@@ -10,6 +10,7 @@
 #include "cpu/cpu_device.h"
 #include "cuda/cuda_device.h"
 #include "src/allocation.h"
+#include "src/call_order.h"
 #include "src/config.h"
 #include "src/server.h"
 
@@ -117,7 +118,7 @@ Client Client::default_client() {
 }
 
 const DeviceProperties& Client::properties() const { return server_->properties(); }
-Stream Client::stream(StreamPriority priority) const { return Stream(*this, rt::new_stream_id() | rt::stream_priority_bits(priority)); }
+Stream Client::stream(StreamPriority priority) const { return Stream(*this, rt::new_stream_id(priority)); }
 Stream Client::default_stream() const { return Stream(*this, rt::thread_stream_id()); }
 Result<void> Client::sync() const { return server_->sync_all(); }
 void Client::on_log(LogSink sink) const { server_->on_log(std::move(sink)); }
@@ -125,17 +126,62 @@ void Client::log_bytes(std::uint64_t bytes) const { server_->log_bytes(bytes); }
 
 StreamPriority Stream::priority() const { return rt::stream_priority(id_); }
 Result<void> Stream::sync() const { return client_.server().sync_stream(id_); }
+Result<void> Stream::flush() const { return client_.server().flush(id_); }
+Result<void> Stream::call(std::function<void()> function) const {
+  return rt::or_no_memory([&]() -> Result<void> {
+    if (!function) {
+      Error::Data data;
+      data.code = ErrorCode::Validation;
+      data.rule = "NoFunction";
+      data.message = "the host call has no function";
+      return Error(std::move(data));
+    }
+    return client_.server().call(id_, [function = std::move(function)](const Error* lost) {
+      if (lost == nullptr) function();
+    });
+  });
+}
+Event Stream::record() const {
+  const Server::Point point = client_.server().record(id_);
+  Event event;
+  if (point.position == 0) return event;
+  event.server_ = client_.server().shared_from_this();
+  event.queue_ = point.queue;
+  event.position_ = point.position;
+  return event;
+}
+Result<void> Stream::wait(const Event& event) const {
+  if (event.server_ == nullptr) return {};
+  if (event.server_.get() != &client_.server()) {
+    return rt::or_no_memory([&]() -> Result<void> {
+      Error::Data data;
+      data.code = ErrorCode::ForeignHandle;
+      data.rule = "ForeignHandle";
+      data.message = "the event is of another device, " + event.server_->label() + ", and the stream of " + client_.server().label() +
+                     "; wait for it on the host with sync()";
+      return Error(std::move(data));
+    });
+  }
+  return client_.server().wait_event(id_, {event.queue_, event.position_});
+}
+
+bool Event::done() const { return server_ == nullptr || server_->event_done({queue_, position_}); }
+Result<void> Event::sync() const {
+  if (server_ == nullptr) return {};
+  return server_->sync_event({queue_, position_});
+}
 
 Result<void> launch(const Stream& stream, const LaunchRequest& request) { return stream.client().server().launch(stream.id(), request); }
 
 namespace rt {
 
-std::uint64_t new_stream_id() {
-  static std::atomic<std::uint64_t> next{0};
-  return next.fetch_add(1, std::memory_order_relaxed);
+std::uint64_t new_stream_id(StreamPriority priority) {
+  static std::array<std::atomic<std::uint64_t>, 3> next{};  // of each priority, so that streams made one after another share no queue
+  return next[static_cast<std::size_t>(priority)].fetch_add(1, std::memory_order_relaxed) | stream_priority_bits(priority);
 }
 
 std::uint64_t thread_stream_id() {
+  if (const OpenCall* call = CallOrder::current()) return call_stream(call->at.queue);
   thread_local const std::uint64_t id = new_stream_id();
   return id;
 }

@@ -3,7 +3,6 @@
 #pragma once
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,54 +17,10 @@
 #include "kiln/runtime/client.h"
 #include "kiln/runtime/compiler.h"
 #include "kiln/runtime/memory.h"
+#include "src/call_order.h"
+#include "src/events.h"
 
 namespace kiln::rt {
-
-// Streams are folded on this many queues of a device: tasks of one queue run in the order of submission.
-inline constexpr unsigned kQueues = 32;
-// The last few are for streams of somebody else's that were adopted; ids of those streams carry the bit and the queue.
-inline constexpr unsigned kOwnQueues = 28;
-inline constexpr std::uint64_t kAdoptedStream = std::uint64_t{1} << 63;
-inline std::uint32_t queue_of(std::uint64_t stream) {
-  const std::uint64_t number = stream & ~(kAdoptedStream | std::uint64_t{3} << 61);  // without the priority
-  return static_cast<std::uint32_t>((stream & kAdoptedStream) != 0 ? number % kQueues : number % kOwnQueues);
-}
-
-// A point in a queue: the task that was submitted there as number `position`, from 1 on. Position 0: nothing.
-struct Event {
-  std::uint32_t queue = 0;
-  std::uint64_t position = 0;
-};
-
-// A set of events; a later event of a queue includes the earlier ones, so it never grows beyond one a queue.
-class After {
- public:
-  void add(Event e) {
-    if (e.position == 0) return;
-    const std::uint32_t bit = std::uint32_t{1} << e.queue;
-    if ((mask_ & bit) != 0 && at_[e.queue] >= e.position) return;
-    mask_ |= bit;
-    at_[e.queue] = e.position;
-  }
-  void add(const After& other) {
-    other.for_each([this](Event e) { add(e); });
-  }
-  void clear() { mask_ = 0; }
-  bool empty() const { return mask_ == 0; }
-  bool has(std::uint32_t queue) const { return (mask_ >> queue & 1) != 0; }
-  template <class F>
-  void for_each(F&& f) const {
-    for (std::uint32_t rest = mask_; rest != 0; rest &= rest - 1) {
-      const auto queue = static_cast<std::uint32_t>(std::countr_zero(rest));
-      f(Event{queue, at_[queue]});
-    }
-  }
-
- private:
-  std::uint32_t mask_ = 0;
-  std::array<std::uint64_t, kQueues> at_;  // where the mask has a bit
-};
-static_assert(kQueues <= 32);
 
 struct PoolSlice;
 
@@ -167,6 +122,7 @@ class Task {
     Host,      // the host thread does the work itself, between begin_host and finish_host; of host_addressable() devices only
     Graph,     // `graph`, one operation of it after the other
     Marker,    // nothing but a place in the order
+    Call,      // like Host, on every device: what comes behind it starts after finish_host
   } kind = Kind::Host;
   const DeviceProgram* program = nullptr;
   const DeviceGraph* graph = nullptr;
@@ -307,15 +263,18 @@ class Device {
   virtual std::span<ir::FaultRecord> fault_records() = 0;
   virtual std::uint64_t fault_address() = 0;
 
-  // A free task. Waits while as many are outstanding as the device holds; call it without a lock.
-  virtual Task& acquire() = 0;
+  // A free task. Waits while as many are outstanding as the device holds; call it without a lock. `beyond`: it does not, since they may all
+  // wait for the caller.
+  virtual Task& acquire(bool beyond) = 0;
   virtual void abandon(Task& task) noexcept = 0;
   // Hands the task to a queue; it starts when its queue gets to it and the events are over. On error it was given back.
   virtual Result<Event> submit(Task& task, std::uint32_t queue, const After& after) = 0;
+  // Sees to it that work of the queue which can start has been given to whoever runs it. Does not wait.
+  virtual void flush(std::uint32_t) {}
   // Whether a task submitted now would have to wait.
   virtual bool busy(std::uint32_t queue, const After& after) const = 0;
 
-  // For Kind::Host and Kind::Download: waits for its turn; then the thread works; then the task is over and given back.
+  // For Kind::Host, Kind::Call and Kind::Download: waits for its turn; then the thread works; then the task is over and given back.
   virtual void begin_host(Task& task) = 0;
   virtual void finish_host(Task& task) noexcept = 0;
 
@@ -333,15 +292,17 @@ class Device {
   virtual void ask_for_trap(std::function<std::optional<Error>()> trap) = 0;
   // Whether a task was not known to be over when the device was poisoned: it may have run, in part or not at all.
   virtual bool lost(Event) const { return false; }
+  // What the device answered where it took the task, but refused it once its turn had come.
+  virtual std::optional<Error> refused(Event) { return std::nullopt; }
 
  private:
   std::atomic<TaskWatcher*> watcher_{nullptr};
 };
 
-// A task taken from the device, given back unless it was handed over.
+// A task taken from the device, given back unless it was handed over. The one way to submit one.
 class HeldTask {
  public:
-  explicit HeldTask(Device& device) : device_(device), task_(&device.acquire()) {
+  explicit HeldTask(Device& device) : device_(device), task_(&device.acquire(CallOrder::in_call_of(device))) {
     task_->rows = 1;
     task_->to = nullptr;
     task_->from = nullptr;
@@ -356,9 +317,13 @@ class HeldTask {
 
   Task* operator->() { return task_; }
   Task& operator*() { return *task_; }
+  // Under the lock of enqueueing.
   Result<Event> submit(std::uint32_t queue, const After& after) {
-    if (TaskWatcher* watcher = device_.watcher()) return watched(*watcher, queue, after);
-    return device_.submit(*std::exchange(task_, nullptr), queue, after);
+    TaskWatcher* const watcher = device_.watcher();
+    Result<Event> event =
+        watcher != nullptr ? watched(*watcher, queue, after) : device_.submit(*std::exchange(task_, nullptr), queue, after);
+    if (event.has_value()) CallOrder::submitted(device_, *event, after);
+    return event;
   }
 
  private:

@@ -85,8 +85,11 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
     confirm_now = time_to_confirm();
   }
   lock.unlock();
-  if (!noted) {
-    device_->wait(at);  // the log had no room: nobody will look at the record
+  if (!noted) {  // the log had no room: nobody will look at the record
+    const CallOrder::Wait wait(*device_, After(at));
+    if (!wait.allowed() && slot != nullptr) slot->release();  // for ever
+    if (!wait.allowed()) return at;
+    device_->wait(at);
     if (LaunchLogMemory* lines = slot != nullptr ? slots_.take_log(slot->number()) : nullptr) logs_.over(lines);
   }
   if (confirm_now) confirm();
@@ -101,7 +104,9 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchRequest& req
     as_checked.config = checked.config;
     if (auto recorded = captures_.record_launch(stream, plan, program, as_checked)) return std::move(*recorded);
   }
-  HeldSlot slot(slots_, logs_, take_fault_slot(program));
+  const Result<std::uint32_t> number = take_fault_slot(program);
+  if (!number.has_value()) return refused_launch(plan, request, number.error());
+  HeldSlot slot(slots_, logs_, *number);
   LaunchLogMemory* const log = take_log(program);
   slots_.keep_log(slot.number(), log);
   HeldTask task(*device_);

@@ -48,7 +48,7 @@ Result<std::shared_ptr<HostMemory>> LocalServer::pin(std::uint64_t bytes) {
           throw;
         }
       },
-      [] {});
+      [](const Error&) {});
 }
 
 void LocalServer::unpin(HostMemory& memory) noexcept {
@@ -57,9 +57,17 @@ void LocalServer::unpin(HostMemory& memory) noexcept {
     return;
   }
   memory.downloads.clear();
-  memory.reads.for_each([&](Event e) { device_->wait(e); });
-  memory.writes.for_each([&](Event e) { device_->wait(e); });
-  if (memory.mapped.host != nullptr) device_->unmap(memory.mapped);
+  After open = memory.reads;
+  open.add(memory.writes);
+  const auto let_go = [this, mapped = memory.mapped](const After& events) {
+    events.for_each([&](Event e) { device_->wait(e); });
+    if (mapped.host != nullptr) device_->unmap(mapped);
+  };
+  if (CallOrder::may_wait(*device_, open)) return let_go(open);
+  try {  // a host call that drops what waits for its end: another thread waits
+    (void)when_over_now({}, [keep = shared_from_this(), let_go, open] { let_go(open); });
+  } catch (const std::bad_alloc&) {  // it stays mapped
+  }
 }
 
 bool LocalServer::over(const HostMemory& memory, bool reads_too) {
@@ -80,7 +88,11 @@ Result<void> LocalServer::settle(HostMemory& memory, bool reads_too) {
           wait.add(memory.writes);
           if (reads_too) wait.add(memory.reads);
         }
-        wait.for_each([&](Event e) { device_->wait(e); });
+        {
+          const CallOrder::Wait allowed(*device_, wait);
+          if (!allowed.allowed()) return CallOrder::waits_for_itself();
+          wait.for_each([&](Event e) { device_->wait(e); });
+        }
         if (downloads) confirm();
         std::vector<std::unique_ptr<LogRead>> over;  // ends without the lock
         const std::lock_guard lock(memory.mutex);
@@ -95,7 +107,7 @@ Result<void> LocalServer::settle(HostMemory& memory, bool reads_too) {
         if (memory.refused) return *memory.refused;
         return {};
       },
-      [] {});
+      [](const Error&) {});
 }
 
 Result<void> LocalServer::upload_from(std::uint64_t stream, const Binding& to, HostMemory& from, std::uint64_t first) {
@@ -129,7 +141,7 @@ Result<void> LocalServer::upload_from(std::uint64_t stream, const Binding& to, H
         from.reads.add(at);
         return done;
       },
-      [&] { rt::claim(to, no_host_memory()); });
+      [&](const Error& why) { rt::claim(to, why); });
 }
 
 Result<void> LocalServer::download_to(std::uint64_t stream, const Binding& from, HostMemory& to, std::uint64_t first) {
@@ -182,7 +194,7 @@ Result<void> LocalServer::download_to(std::uint64_t stream, const Binding& from,
         to.downloads.push_back(std::move(place));
         return {};
       },
-      [] {});
+      [](const Error&) {});
 }
 
 Result<const std::byte*> LocalServer::open_view(std::uint64_t stream, const Binding& from) {
@@ -205,6 +217,10 @@ Result<const std::byte*> LocalServer::open_view(std::uint64_t stream, const Bind
         const LogRead place(log_, memory_range(from));
         After after;
         order_read(*from.memory, after);
+        After before = after;
+        before.add(device_->last(queue_of(stream)));
+        const CallOrder::Wait wait(*device_, before);
+        if (!wait.allowed()) return CallOrder::waits_for_itself();
         const Result<Event> event = task.submit(queue_of(stream), after);
         if (!event.has_value()) return event.error();
         note_read(*from.memory, *event);
@@ -219,7 +235,7 @@ Result<const std::byte*> LocalServer::open_view(std::uint64_t stream, const Bind
         close_view(*from.memory);
         return verdict.error();
       },
-      [] {});
+      [](const Error&) {});
 }
 
 void LocalServer::close_view(Allocation& memory) noexcept {

@@ -133,7 +133,7 @@ void LaunchLogs::over(LaunchLogMemory* log) noexcept {
   over_count_.fetch_add(1, std::memory_order_release);
 }
 
-void LaunchLogs::deliver() {
+void LaunchLogs::deliver(bool wait) {
   std::uint64_t all = over_count_.load(std::memory_order_acquire);
   if (told_count_.load(std::memory_order_acquire) >= all) return;
   std::unique_lock lock(mutex_);
@@ -143,6 +143,7 @@ void LaunchLogs::deliver() {
   }
   while (told_count_.load(std::memory_order_relaxed) < all) {
     if (telling_) {
+      if (!wait) return;
       told_.wait(lock);
       continue;
     }

@@ -50,8 +50,9 @@ class LaunchLogs {
   // The launch is over. Call it in the order in which the launches are to be told.
   void over(LaunchLogMemory* log) noexcept;
 
-  // Hands the sink what is over by now, and waits for other threads that do, unless this one is one of them. Call it without a lock.
-  void deliver();
+  // Hands the sink what is over by now, and waits for other threads that do, unless this one is one of them or `wait` is false. Call it
+  // without a lock.
+  void deliver(bool wait = true);
   bool delivering() const;  // this thread does
   // The device is another process's: its memory is not given back.
   void forget() noexcept { all_.clear(), free_ = first_ = last_ = nullptr; }

@@ -5,11 +5,13 @@
 #include <new>
 #include <string>
 
+#include "src/background.h"
 #include "src/launch_modes.h"
 #include "src/launch_validation.h"
 #include "src/memory_order.h"
 #include "src/profile/timelines.h"
 #include "src/server_log.h"
+#include "src/stream_calls.h"
 
 namespace kiln {
 
@@ -48,7 +50,8 @@ LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
       fault_address_(device_->fault_address()),
       programs_(*device_, compiler),
       slots_(device_->fault_records()),
-      logs_(*device_) {
+      logs_(*device_),
+      background_(std::make_unique<Background>(*device_)) {
   device_->ask_for_trap([this] {
     auto trap = slots_.trap();
     return trap ? trap : captures_.instances().trap();
@@ -61,10 +64,13 @@ LocalServer::~LocalServer() {
     profiler_.forget();
     (void)memory_.release();
     (void)device_.release();  // of the parent's
+    (void)background_.release();
     logs_.forget();
     captures_.forget();
     return;
   }
+  end_own_call(*device_);
+  background_->serve_own_queue();
   for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));  // before the programs go
   if (const std::uint64_t timeline = running_timeline().load(std::memory_order_relaxed); timeline != 0 && profiler_.recording()) {
     try {
@@ -72,21 +78,24 @@ LocalServer::~LocalServer() {
     } catch (const std::bad_alloc&) {}  // the trace lacks this device
   }
   device_->ask_for_trap({});
+  background_.reset();
 }
 
 // --- transfers ------------------------------------------------------------------------------------------------------------
 
-// Enqueues a copy, fill or upload under its scope.
-Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from) {
+// Enqueues a copy, fill or upload under its scope; or the caller's own work, for whose turn it is to wait.
+Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from,
+                                   std::optional<CallOrder::Wait>* turn) {
   const MemoryRange target = memory_range(to), source = from != nullptr ? memory_range(*from) : MemoryRange{};
   task->to = at_byte(to.range.begin);
   if (from != nullptr) task->from = at_byte(from->range.begin);
   return transfer(stream, task, kind, *to.memory, {&target, 1}, from != nullptr ? from->memory.get() : nullptr,
-                  {&source, from != nullptr ? 1u : 0u});
+                  {&source, from != nullptr ? 1u : 0u}, nullptr, turn);
 }
 
 Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind kind, Allocation& to, std::span<const MemoryRange> writes,
-                                   Allocation* from, std::span<const MemoryRange> reads, Event* place) {
+                                   Allocation* from, std::span<const MemoryRange> reads, Event* place,
+                                   std::optional<CallOrder::Wait>* turn) {
   const Result<void> allowed = captures_.refuse(stream, "a copy of strided or pinned memory", Captures::Refused::IsPart);
   task->label.stream = stream;
   task->label.known = true;
@@ -108,6 +117,12 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
     if (from != nullptr) order_read(*from, after);
     task->to = address(to, task->to);
     if (from != nullptr) task->from = address(*from, task->from);
+    if (turn != nullptr) {
+      After before = after;
+      before.add(device_->last(queue_of(stream)));
+      turn->emplace(*device_, before);
+      if (!(*turn)->allowed()) return CallOrder::waits_for_itself();
+    }
     const Result<Event> result = task.submit(queue_of(stream), after);
     if (!result.has_value()) return result.error();
     at = *result;
@@ -151,7 +166,8 @@ Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, con
   task->kind = Task::Kind::Host;
   task->bytes = bytes;
   Task& turn = *task;
-  if (auto ok = transfer(stream, task, LogKind::HostWrite, to, nullptr); !ok.has_value()) return ok;
+  std::optional<CallOrder::Wait> wait;
+  if (auto ok = transfer(stream, task, LogKind::HostWrite, to, nullptr, &wait); !ok.has_value()) return ok;
   device_->begin_host(turn);
   std::memcpy(turn.to, from, bytes);
   device_->finish_host(turn);
@@ -261,6 +277,10 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
   After after;
   order_read(*piece.memory, after);
   task->from = address(piece);
+  After turn_after = after;
+  turn_after.add(device_->last(queue_of(stream)));
+  const CallOrder::Wait wait(*device_, turn_after);
+  if (!wait.allowed()) return CallOrder::waits_for_itself();
   const Result<Event> event = task.submit(queue_of(stream), after);
   if (!event.has_value()) return event.error();
   note_read(*piece.memory, *event);
@@ -291,24 +311,21 @@ Result<void> LocalServer::sync_now(std::span<const Binding> ranges) {
     const std::lock_guard lock(enqueue_);
     order_write(*binding.memory, after);
   }
-  after.for_each([&](Event e) { device_->wait(e); });
-  confirm();
-  if (auto ok = device_state(); !ok.has_value()) return ok;
+  if (auto ok = wait_for(after); !ok.has_value()) return ok;
   return check_now(ranges);
 }
 
 Result<void> LocalServer::sync_stream_now(std::uint64_t stream) {
   if (auto ok = captures_.refuse(stream, "a sync", Captures::Refused::Waits); !ok.has_value()) return ok;
-  device_->wait(device_->last(queue_of(stream)));
-  confirm();
-  return device_state();
+  return wait_for(After(device_->last(queue_of(stream))));
 }
 
 Result<void> LocalServer::sync_all_now() {
-  for (std::uint32_t q = 0; q < kQueues; ++q) device_->wait(device_->last(q));
-  confirm();
+  After all;
+  for (std::uint32_t q = 0; q < kQueues; ++q) all.add(device_->last(q));
+  auto result = wait_for(all);
   memory_->settle();
-  return device_state();
+  return result;
 }
 
 // Also of an operation that has nothing to do.
@@ -402,11 +419,13 @@ bool LocalServer::time_to_confirm() {
   return true;
 }
 
-std::uint32_t LocalServer::take_fault_slot(const Program& program) {
+Result<std::uint32_t> LocalServer::take_fault_slot(const Program& program) {
   for (;;) {
     if (const auto slot = slots_.take(&program)) return *slot;
     const Event pending = confirm();
     if (const auto slot = slots_.take(&program)) return *slot;
+    const CallOrder::Wait wait(*device_, After(pending));
+    if (!wait.allowed()) return CallOrder::too_much_behind();
     if (pending.position != 0) device_->wait(pending);
   }
 }
@@ -418,8 +437,10 @@ LaunchLogMemory* LocalServer::take_log(const Program& program) {
   const bool beyond = logs_.delivering();
   while (!beyond && logs_.full()) {
     const Event pending = confirm();
-    logs_.deliver();
+    logs_.deliver(CallOrder::current() == nullptr);
     if (!logs_.full()) break;
+    const CallOrder::Wait wait(*device_, After(pending));
+    if (!wait.allowed()) break;
     if (pending.position != 0) device_->wait(pending);
   }
   return logs_.take(program);
@@ -448,6 +469,7 @@ Event LocalServer::confirm() {
       if (LaunchLogMemory* log = slots_.take_log(view.slot)) logs_.over(log);
       over.add(view.slot);
     }
+    if (!fault) fault = device_->refused(event);
     if (!fault && device_->lost(event)) fault = device_->poisoned();
     if (!fault) return nothing ? Verdict::nothing() : Verdict::clean();
     if (fault->code() == ErrorCode::Trapped) device_->trapped(*fault);

@@ -27,6 +27,7 @@ namespace kiln::rt {
 struct HostMemory;      // host_access.h
 struct Plane;           // strided.h
 struct StridedBinding;  // kiln/runtime/strided.h
+class Background;
 
 // Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the instances of graphs, the logs of launches,
 // memory and the device. None is held over a wait, a compilation or a copy.
@@ -52,6 +53,15 @@ class LocalServer final : public Server {
   Result<void> abandon_profile(std::uint64_t window) override;
   Result<void> sync_stream(std::uint64_t stream) override;
   Result<void> sync_all() override;
+  Result<void> flush(std::uint64_t stream) override;
+  Result<void> call(std::uint64_t stream, HostCall function) override;
+  Point record(std::uint64_t stream) override;
+  Result<void> wait_event(std::uint64_t stream, const Point& point) override;
+  bool event_done(const Point& point) override;
+  Result<void> sync_event(const Point& point) override;
+  Result<void> when_over(const Point& point, std::move_only_function<void()> then) override;
+  Result<void> read_later(std::uint64_t stream, const Binding& from, void* to, ReadDone done) override;
+  Result<std::unique_ptr<Written>> written(std::span<const Binding> bytes) override;
   void on_log(LogSink sink) override {
     if (!forked()) logs_.set_sink(std::move(sink));
   }
@@ -123,6 +133,7 @@ class LocalServer final : public Server {
   Result<void> same_process() const;
   // What every operation goes through: in a forked child it is refused; what throws for want of host memory is an error, after
   // `claim_writes`; what it found to be logged is handed on at the end.
+  struct EnqueuesNothing;
   template <class Operation, class Claim>
   auto enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation());
   void note_failure(const Error& error) noexcept;
@@ -148,6 +159,19 @@ class LocalServer final : public Server {
   Result<Event> submit_mark(std::uint32_t queue, TimeMark*& mark);
   Result<void> sync_stream_now(std::uint64_t stream);
   Result<void> sync_all_now();
+  Result<void> call_now(std::uint64_t stream, HostCall function);
+  Result<void> wait_event_now(std::uint64_t stream, const Point& point);
+  Result<void> when_over_now(const Point& point, std::move_only_function<void()> then);
+  Result<void> read_later_now(std::uint64_t stream, const Binding& from, void* to, ReadDone done);
+  class LaterRead;
+  Result<void> read_piece_later(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to,
+                                std::shared_ptr<LaterRead> read);
+  class LogWritten;
+  Result<std::unique_ptr<Written>> written_now(std::span<const Binding> bytes);
+  // Waits for the events, confirms, and says what the device's state is. Errors: a host call would wait for itself.
+  Result<void> wait_for(const After& events);
+  void settle_order();          // before a host call asks whether it may wait for events that were found without the enqueue lock
+  Result<void> room_in_call();  // a host call does not enqueue without end
   Result<Event> launch_loaded_now(std::uint64_t stream, const LoadedLaunch& launch);
 
   Result<void> drop_launch(const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode);  // it does not run
@@ -194,10 +218,13 @@ class LocalServer final : public Server {
   // `conditional`: whether it does anything shows when it runs (LogNote::conditional).
   Result<Event> submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
                               const std::shared_ptr<const std::string>& name, HeldSlot* slot, bool conditional = false);
-  Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from);
+  // `turn`: of work that the caller does itself, for whose turn it waits.
+  Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from,
+                        std::optional<CallOrder::Wait>* turn = nullptr);
   // Of just these bytes of the two memories; the task's to and from say where in them it begins (at_byte). `at`: the task's place.
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, Allocation& to, std::span<const MemoryRange> writes,
-                        Allocation* from, std::span<const MemoryRange> reads, Event* at = nullptr);
+                        Allocation* from, std::span<const MemoryRange> reads, Event* at = nullptr,
+                        std::optional<CallOrder::Wait>* turn = nullptr);
   // Why nothing may write the memory now. Under the enqueue lock.
   std::optional<Error> write_blocked(const Allocation& memory) const;
   Result<void> check_strided(const StridedBinding& view, std::string_view what, std::uint64_t& elements) const;
@@ -211,7 +238,7 @@ class LocalServer final : public Server {
   // Calls f(memory, writes) for each buffer that the launch reads or writes.
   template <class F>
   static void for_each_used(const LaunchPlan& plan, const LaunchRequest& request, F&& f);
-  std::uint32_t take_fault_slot(const Program& program);
+  Result<std::uint32_t> take_fault_slot(const Program& program);
   LaunchLogMemory* take_log(const Program& program);  // null: it has none
   Event confirm();                                    // gives the first event that is still pending
   bool time_to_confirm();  // now and then, so that neither log nor records fill up when nobody ever waits; under the enqueue lock
@@ -252,6 +279,7 @@ class LocalServer final : public Server {
   std::vector<Touch> touched_;
   std::uint32_t since_confirm_ = 0;
   Captures captures_{*this};
+  std::unique_ptr<Background> background_;
 };
 
 template <class F>

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
 #include <span>
@@ -43,6 +44,32 @@ class Server : public std::enable_shared_from_this<Server> {
   virtual Result<void> sync_stream(std::uint64_t stream) = 0;
   virtual Result<void> sync_all() = 0;
   virtual Result<void> compile_queued() = 0;
+  virtual Result<void> flush(std::uint64_t stream) = 0;
+  // Called with null when the stream has come to it, else with what the device was lost by. It must not throw; whatever it does is done by
+  // one thread of the runtime.
+  using HostCall = std::move_only_function<void(const Error* lost)>;
+  virtual Result<void> call(std::uint64_t stream, HostCall function) = 0;
+  // A point in a stream, as kiln::Event has it.
+  struct Point {
+    std::uint32_t queue = 0;
+    std::uint64_t position = 0;  // 0: everything is over
+  };
+  virtual Point record(std::uint64_t stream) = 0;
+  virtual Result<void> wait_event(std::uint64_t stream, const Point& point) = 0;
+  virtual bool event_done(const Point& point) = 0;
+  virtual Result<void> sync_event(const Point& point) = 0;
+  // Runs `then` on a thread of the runtime once the point is over, or the device lost; there it may wait as everywhere.
+  virtual Result<void> when_over(const Point& point, std::move_only_function<void()> then) = 0;
+  // A read that does not wait: `done` hears of its end like that. `to` must live until then. Errors: nothing was enqueued, `done` is gone.
+  using ReadDone = std::move_only_function<void(Result<void>)>;
+  virtual Result<void> read_later(std::uint64_t stream, const Binding& from, void* to, ReadDone done) = 0;
+  // What became of bytes that were written up to the making of this, whatever is done with them later.
+  class Written {
+   public:
+    virtual ~Written() = default;
+    virtual Result<void> verdict() = 0;  // final once what was enqueued before is over. Errors as of a read, and device faults
+  };
+  virtual Result<std::unique_ptr<Written>> written(std::span<const Binding> bytes) = 0;
   virtual void on_log(LogSink sink) = 0;
   virtual void log_bytes(std::uint64_t bytes) = 0;
   virtual void free(Allocation& allocation) noexcept = 0;  // of the last reference to the memory
@@ -77,18 +104,9 @@ auto or_no_memory(F&& operation) -> decltype(operation()) {
 // server.
 std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* compiler = nullptr);
 
-// A stream's id carries its priority: 0 for normal in two bits below the highest, so that ids of ordinary streams are small numbers.
-inline constexpr unsigned kStreamPriorityShift = 61;
-constexpr std::uint64_t stream_priority_bits(StreamPriority p) {
-  return std::uint64_t{p == StreamPriority::Normal ? 0u : p == StreamPriority::High ? 1u : 2u} << kStreamPriorityShift;
-}
-constexpr StreamPriority stream_priority(std::uint64_t stream) {
-  const auto bits = stream >> kStreamPriorityShift & 3;
-  return bits == 0 ? StreamPriority::Normal : bits == 1 ? StreamPriority::High : StreamPriority::Low;
-}
 // A stream id that no other stream of the process has.
-std::uint64_t new_stream_id();
-// The calling thread's default stream, the same on every device.
+std::uint64_t new_stream_id(StreamPriority priority = StreamPriority::Normal);
+// The calling thread's default stream, the same on every device; while the thread makes a host call, one of that call's own.
 std::uint64_t thread_stream_id();
 
 }  // namespace rt

@@ -1,20 +1,33 @@
 // What every operation of the server goes through: the body of LocalServer::enter, for the files that have operations.
 #pragma once
+#include <concepts>
 #include <new>
+#include <type_traits>
 
 #include "src/local_server.h"
 
 namespace kiln::rt {
 
+// In the place of what claims the writes.
+struct LocalServer::EnqueuesNothing {
+  void operator()(const Error&) const {}
+};
+
 template <class Operation, class Claim>
 auto LocalServer::enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation()) try {
   if (auto ok = same_process(); !ok.has_value()) return ok.error();
+  if constexpr (!std::same_as<std::remove_cvref_t<Claim>, EnqueuesNothing>) {
+    if (auto ok = room_in_call(); !ok.has_value()) {
+      claim_writes(ok.error());
+      return ok.error();
+    }
+  }
   auto result = operation();
-  logs_.deliver();
+  logs_.deliver(CallOrder::current() == nullptr);  // a host call waits for nobody's sink
   if (!result.has_value()) note_failure(result.error());
   return result;
 } catch (const std::bad_alloc&) {
-  claim_writes();
+  claim_writes(no_host_memory());
   return no_host_memory();
 }
 

@@ -57,53 +57,54 @@ void LocalServer::claim(const Binding& binding, const Error& why) noexcept {
 Result<Memory> LocalServer::allocate(std::uint64_t bytes) { return allocate_on(thread_stream_id(), bytes); }
 
 Result<Memory> LocalServer::allocate_on(std::uint64_t stream, std::uint64_t bytes) {
-  auto memory = enter([&] { return allocate_now(stream, bytes); }, [] {});
+  auto memory = enter([&] { return allocate_now(stream, bytes); }, EnqueuesNothing());
   if (logs(LogArea::Memory, LogLevel::Debug)) tell_allocation(*this, bytes, memory);
   return memory;
 }
 
 Result<MemoryReport> LocalServer::memory_report() {
-  return enter([&]() -> Result<MemoryReport> { return memory_->report(); }, [] {});
+  return enter([&]() -> Result<MemoryReport> { return memory_->report(); }, EnqueuesNothing());
 }
 
 Result<MemoryReport> LocalServer::memory_report(std::uint64_t stream) {
-  return enter([&] { return memory_->report(stream); }, [] {});
+  return enter([&] { return memory_->report(stream); }, EnqueuesNothing());
 }
 
 Result<std::uint64_t> LocalServer::memory_cleanup() {
-  return enter([&] { return memory_cleanup_now(); }, [] {});
+  return enter([&] { return memory_cleanup_now(); }, EnqueuesNothing());
 }
 
 Result<void> LocalServer::install_memory_pools(const MemoryPools& layout) {
-  return enter([&] { return memory_->install(layout); }, [] {});
+  return enter([&] { return memory_->install(layout); }, EnqueuesNothing());
 }
 
 Result<Memory> LocalServer::adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only) {
-  return enter([&] { return adopt_now(address, bytes, std::move(owner), read_only); }, [] {});
+  return enter([&] { return adopt_now(address, bytes, std::move(owner), read_only); }, EnqueuesNothing());
 }
 
-// Where the host has no memory: what the kernel declares to write.
-static void claim_outputs(const LaunchRequest& request) {
+// What the kernel declares to write.
+static void claim_outputs(const LaunchRequest& request, const Error& why) {
   const ir::Kernel& kernel = request.variant->recorded();
   for (std::size_t i = 0; i < request.args.size() && i < kernel.params.size(); ++i) {
     const ir::Param& param = kernel.params[i];
     if (param.is_buffer && request.args[i].is_buffer && kernel.mems[param.mem].access != ir::Access::In)
-      rt::claim(request.args[i].binding, out_of_memory());
+      rt::claim(request.args[i].binding, why);
   }
 }
 
 Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) {
-  auto result = enter_on(stream, [&] { return launch_now(stream, request); }, [&] { claim_outputs(request); });
+  auto result = enter_on(stream, [&] { return launch_now(stream, request); }, [&](const Error& why) { claim_outputs(request, why); });
   if (logs(LogArea::Launch, LogLevel::Debug)) tell_launch(*this, stream, request, result, dropped_now(*this, stream));
   return captures_.watch(stream, std::move(result));
 }
 
 Result<void> LocalServer::prepare(PreparedState& state, const Error* unfit) {
-  return enter([&] { return prepare_now(state, unfit); }, [] {});
+  return enter([&] { return prepare_now(state, unfit); }, EnqueuesNothing());
 }
 
 Result<void> LocalServer::launch_prepared(std::uint64_t stream, const PreparedState& state) {
-  auto result = enter_on(stream, [&] { return launch_prepared_now(stream, state); }, [&] { claim_outputs(state.request); });
+  auto result =
+      enter_on(stream, [&] { return launch_prepared_now(stream, state); }, [&](const Error& why) { claim_outputs(state.request, why); });
   if (logs(LogArea::Launch, LogLevel::Debug)) tell_launch(*this, stream, state.request, result, dropped_now(*this, stream));
   return captures_.watch(stream, std::move(result));
 }
@@ -111,56 +112,59 @@ Result<void> LocalServer::launch_prepared(std::uint64_t stream, const PreparedSt
 Result<Event> LocalServer::launch_loaded(std::uint64_t stream, const LoadedLaunch& launch) {
   return enter_on(
       stream, [&] { return launch_loaded_now(stream, launch); },
-      [&] {
+      [&](const Error& why) {
         for (const Use& use : launch.uses)
-          if (use.access != ir::Access::In) rt::claim(use.binding, out_of_memory());
+          if (use.access != ir::Access::In) rt::claim(use.binding, why);
       });
 }
 
 Result<void> LocalServer::write(std::uint64_t stream, const Binding& to, const void* from) {
-  return captures_.watch(stream, enter_on(stream, [&] { return write_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); }));
+  return captures_.watch(stream,
+                         enter_on(stream, [&] { return write_now(stream, to, from); }, [&](const Error& why) { rt::claim(to, why); }));
 }
 
 Result<void> LocalServer::fill_zero(std::uint64_t stream, const Binding& to) {
-  return captures_.watch(stream, enter_on(stream, [&] { return fill_zero_now(stream, to); }, [&] { rt::claim(to, out_of_memory()); }));
+  return captures_.watch(stream,
+                         enter_on(stream, [&] { return fill_zero_now(stream, to); }, [&](const Error& why) { rt::claim(to, why); }));
 }
 
 Result<void> LocalServer::copy(std::uint64_t stream, const Binding& to, const Binding& from) {
-  return captures_.watch(stream, enter_on(stream, [&] { return copy_now(stream, to, from); }, [&] { rt::claim(to, out_of_memory()); }));
+  return captures_.watch(stream,
+                         enter_on(stream, [&] { return copy_now(stream, to, from); }, [&](const Error& why) { rt::claim(to, why); }));
 }
 
 Result<void> LocalServer::read(std::uint64_t stream, const Binding& from, void* to) {
-  return enter([&] { return read_now(stream, from, to); }, [] {});
+  return enter([&] { return read_now(stream, from, to); }, EnqueuesNothing());
 }
 
 Result<void> LocalServer::check(std::span<const Binding> ranges) {
-  return enter([&] { return check_now(ranges); }, [] {});
+  return enter([&] { return check_now(ranges); }, EnqueuesNothing());
 }
 
 Result<void> LocalServer::sync(std::span<const Binding> ranges) {
-  return enter([&] { return ranges.empty() ? sync_all_now() : sync_now(ranges); }, [] {});
+  return enter([&] { return ranges.empty() ? sync_all_now() : sync_now(ranges); }, EnqueuesNothing());
 }
 
 Result<std::uint64_t> LocalServer::start_profile(std::uint64_t stream, bool at_launch) {
-  return enter([&] { return start_profile_now(stream, at_launch); }, [] {});
+  return enter([&] { return start_profile_now(stream, at_launch); }, EnqueuesNothing());
 }
 
 Result<std::chrono::nanoseconds> LocalServer::end_profile(std::uint64_t stream, std::uint64_t window) {
-  return enter([&] { return end_profile_now(stream, window); }, [] {});
+  return enter([&] { return end_profile_now(stream, window); }, EnqueuesNothing());
 }
 
 Result<void> LocalServer::abandon_profile(std::uint64_t window) {
-  return enter([&] { return abandon_profile_now(window); }, [] {});
+  return enter([&] { return abandon_profile_now(window); }, EnqueuesNothing());
 }
 
 Result<void> LocalServer::sync_stream(std::uint64_t stream) {
-  auto result = enter([&] { return sync_stream_now(stream); }, [] {});
+  auto result = enter([&] { return sync_stream_now(stream); }, EnqueuesNothing());
   if (logs(LogArea::Stream, LogLevel::Debug)) tell_wait(*this, &stream);
   return result;
 }
 
 Result<void> LocalServer::sync_all() {
-  auto result = enter([&] { return sync_all_now(); }, [] {});
+  auto result = enter([&] { return sync_all_now(); }, EnqueuesNothing());
   if (logs(LogArea::Stream, LogLevel::Debug)) tell_wait(*this, nullptr);
   return result;
 }
@@ -171,7 +175,48 @@ Result<void> LocalServer::compile_queued() {
         programs_.compile_queued();
         return {};
       },
-      [] {});
+      EnqueuesNothing());
+}
+
+Result<void> LocalServer::flush(std::uint64_t stream) {
+  return enter(
+      [&] {
+        device_->flush(queue_of(stream));
+        return device_state();
+      },
+      EnqueuesNothing());
+}
+
+Result<void> LocalServer::call(std::uint64_t stream, HostCall function) {
+  return enter([&] { return call_now(stream, std::move(function)); }, [](const Error&) {});
+}
+
+Server::Point LocalServer::record(std::uint64_t stream) {
+  if (forked()) return {};
+  const Event last = device_->last(queue_of(stream));
+  return {last.queue, last.position};
+}
+
+Result<void> LocalServer::wait_event(std::uint64_t stream, const Point& point) {
+  return enter([&] { return wait_event_now(stream, point); }, [](const Error&) {});
+}
+
+bool LocalServer::event_done(const Point& point) { return forked() || device_->done({point.queue, point.position}); }
+
+Result<void> LocalServer::sync_event(const Point& point) {
+  return enter([&] { return wait_for(After({point.queue, point.position})); }, EnqueuesNothing());
+}
+
+Result<void> LocalServer::when_over(const Point& point, std::move_only_function<void()> then) {
+  return enter([&] { return when_over_now(point, std::move(then)); }, EnqueuesNothing());
+}
+
+Result<void> LocalServer::read_later(std::uint64_t stream, const Binding& from, void* to, ReadDone done) {
+  return enter([&] { return read_later_now(stream, from, to, std::move(done)); }, [](const Error&) {});
+}
+
+Result<std::unique_ptr<Server::Written>> LocalServer::written(std::span<const Binding> bytes) {
+  return enter([&] { return written_now(bytes); }, EnqueuesNothing());
 }
 
 }  // namespace kiln::rt

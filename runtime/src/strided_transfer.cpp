@@ -126,7 +126,7 @@ Result<void> LocalServer::read_strided(std::uint64_t stream, const StridedBindin
         if (result.has_value()) repeat(from, packed);
         return result;
       },
-      [] {});
+      [](const Error&) {});
 }
 
 Result<void> LocalServer::read_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, std::byte* to) {
@@ -154,6 +154,10 @@ Result<void> LocalServer::read_plane(std::uint64_t stream, Allocation& memory, c
   After after;
   order_read(memory, after);
   task->from = address(memory) + plane.a;
+  After before = after;
+  before.add(device_->last(queue_of(stream)));
+  const CallOrder::Wait wait(*device_, before);
+  if (!wait.allowed()) return CallOrder::waits_for_itself();
   const Result<Event> event = task.submit(queue_of(stream), after);
   if (!event.has_value()) return event.error();
   note_read(memory, *event);
@@ -204,7 +208,7 @@ Result<void> LocalServer::write_strided(std::uint64_t stream, const StridedBindi
             });
         return first;
       },
-      [&] { claim_strided(to, no_host_memory()); });
+      [&](const Error& why) { claim_strided(to, why); });
 }
 
 Result<void> LocalServer::write_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, const std::byte* from, bool staged) {
@@ -215,7 +219,8 @@ Result<void> LocalServer::write_plane(std::uint64_t stream, Allocation& memory, 
     task->kind = Task::Kind::Host;
     task->bytes = plane.rows * plane.width;
     Task& turn = *task;
-    if (auto ok = transfer(stream, task, LogKind::HostWrite, memory, ranges, nullptr, {}); !ok.has_value()) return ok;
+    std::optional<CallOrder::Wait> wait;
+    if (auto ok = transfer(stream, task, LogKind::HostWrite, memory, ranges, nullptr, {}, nullptr, &wait); !ok.has_value()) return ok;
     device_->begin_host(turn);
     copy_rows(static_cast<std::byte*>(turn.to), plane.a_pitch, from, plane.b_pitch, plane.rows, plane.width);
     device_->finish_host(turn);
@@ -289,7 +294,7 @@ Result<void> LocalServer::copy_strided(std::uint64_t stream, const StridedBindin
         });
         return first;
       },
-      [&] { claim_strided(to, no_host_memory()); });
+      [&](const Error& why) { claim_strided(to, why); });
 }
 
 // --- of kiln/runtime/strided.h --------------------------------------------------------------------------------------------------

@@ -56,6 +56,15 @@ struct Invented : Server {  // a server that is only an owner of memory
   Result<void> sync_stream(std::uint64_t) override { return {}; }
   Result<void> sync_all() override { return {}; }
   Result<void> compile_queued() override { return {}; }
+  Result<void> flush(std::uint64_t) override { return {}; }
+  Result<void> call(std::uint64_t, HostCall) override { return {}; }
+  Point record(std::uint64_t) override { return {}; }
+  Result<void> wait_event(std::uint64_t, const Point&) override { return {}; }
+  bool event_done(const Point&) override { return true; }
+  Result<void> sync_event(const Point&) override { return {}; }
+  Result<void> when_over(const Point&, std::move_only_function<void()>) override { return {}; }
+  Result<void> read_later(std::uint64_t, const Binding&, void*, ReadDone) override { return {}; }
+  Result<std::unique_ptr<Written>> written(std::span<const Binding>) override { return std::unique_ptr<Written>(); }
   void on_log(LogSink) override {}
   void log_bytes(std::uint64_t) override {}
   void free(Allocation&) noexcept override {}

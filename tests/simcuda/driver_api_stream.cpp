@@ -60,6 +60,44 @@ CUresult cuStreamCreate(CUstream* handle, unsigned flags) {
   });
 }
 
+namespace {
+
+// Of all that these devices are made after.
+constexpr int kLeastPriority = 0, kGreatestPriority = -5;
+
+}  // namespace
+
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  return context_entry_point(Entry::cuCtxGetStreamPriorityRange, [&](Driver&, Lock&, Context&) -> CUresult {
+    if (least != nullptr) *least = kLeastPriority;
+    if (greatest != nullptr) *greatest = kGreatestPriority;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* handle, unsigned flags, int priority) {
+  return context_entry_point(Entry::cuStreamCreateWithPriority, [&](Driver& driver, Lock&, Context& context) -> CUresult {
+    if (handle == nullptr || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+    auto stream = std::make_shared<Stream>();
+    stream->context = &context;
+    stream->number = ++driver.streams_made;
+    stream->blocking = flags == CU_STREAM_DEFAULT;
+    stream->priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
+    *handle = driver.streams.add(std::move(stream));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamGetPriority(CUstream handle, int* priority) {
+  return context_entry_point(Entry::cuStreamGetPriority, [&](Driver& driver, Lock&, Context& context) -> CUresult {
+    Stream* stream = nullptr;
+    KILN_SIMCUDA_TRY(driver.stream(handle, context, stream));
+    if (priority == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *priority = stream->priority;
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuStreamDestroy_v2(CUstream handle) {
   return entry_point(Entry::cuStreamDestroy, [&](Driver& driver, Lock&) -> CUresult {
     const std::shared_ptr<Stream> stream = driver.streams.find(handle);

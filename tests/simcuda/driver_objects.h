@@ -19,6 +19,7 @@ struct Stream {
   unsigned number = 0;  // in the order of creation; 0: a null stream
   bool is_null = false;
   bool blocking = true;  // waits for the null stream and the null stream for it
+  int priority = 0;      // kept, and of no effect
   OperationPtr tail;     // the last of its operations, or null
   std::shared_ptr<Capture> capture;
   std::vector<std::size_t> capture_after;  // the nodes that the next captured operation depends on

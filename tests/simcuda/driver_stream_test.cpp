@@ -58,6 +58,35 @@ TEST_CASE("streams do not wait for each other") {
   KILN_CALL(lib.cuStreamQuery(a), CUDA_ERROR_NOT_READY);
 }
 
+TEST_CASE("a stream has the priority that it was made with, within the device's range, and 0 without one") {
+  const DeviceSession session;
+  Library& lib = library();
+  int least = 1, greatest = 1, priority = 1;
+  KILN_OK(lib.cuCtxGetStreamPriorityRange(&least, &greatest));
+  CHECK(least == 0);
+  CHECK(greatest == -5);
+  KILN_OK(lib.cuCtxGetStreamPriorityRange(nullptr, nullptr));
+  for (const auto& [wanted, got] : {std::pair{0, 0}, {-3, -3}, {-5, -5}, {-9, -5}, {4, 0}}) {
+    CUstream stream = nullptr;
+    KILN_OK(lib.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, wanted));
+    KILN_OK(lib.cuStreamGetPriority(stream, &priority));
+    CHECK(priority == got);
+    FlagNote note;
+    KILN_OK(lib.cuLaunchHostFunc(stream, FlagNote::write, &note));
+    KILN_OK(lib.cuStreamSynchronize(stream));
+    CHECK(note.done);
+    KILN_OK(lib.cuStreamDestroy(stream));
+  }
+  KILN_OK(lib.cuStreamGetPriority(make_stream(), &priority));
+  CHECK(priority == 0);
+  KILN_OK(lib.cuStreamGetPriority(nullptr, &priority));
+  CHECK(priority == 0);
+  KILN_CALL(lib.cuStreamGetPriority(nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+  KILN_CALL(lib.cuStreamCreateWithPriority(nullptr, 0, 0), CUDA_ERROR_INVALID_VALUE);
+  CUstream made = nullptr;
+  KILN_CALL(lib.cuStreamCreateWithPriority(&made, 2, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_CASE("the null stream waits for the blocking streams and they for it, non-blocking streams do neither") {
   const DeviceSession session;
   Library& lib = library();

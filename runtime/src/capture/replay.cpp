@@ -42,7 +42,7 @@ void Captures::dropped(GraphState& graph) noexcept {
 Result<void> Captures::replay(std::uint64_t stream, const std::shared_ptr<GraphState>& graph) try {
   if (auto ok = server_.same_process(); !ok.has_value()) return ok.error();
   auto result = replay_now(stream, *graph);
-  server_.logs_.deliver();
+  server_.logs_.deliver(CallOrder::current() == nullptr);
   return watch(stream, std::move(result));
 } catch (const std::bad_alloc&) {
   claim(graph->sets, no_host_memory());
@@ -74,10 +74,12 @@ Result<GraphInstance*> Captures::take_instance(GraphState& graph) {
       // else there is one to wait for
     }
     server_.confirm();
-    if (!server_.logs_.delivering()) server_.logs_.deliver();
+    if (!server_.logs_.delivering()) server_.logs_.deliver(CallOrder::current() == nullptr);
     if (GraphInstance* instance = instances_.take(graph.instances)) return instance;
     const Event oldest = instances_.oldest(graph.instances);
     if (oldest.position == 0) return instances_.make(graph.body, graph.instances);  // all are in the hands of other threads
+    const CallOrder::Wait wait(*server_.device_, After(oldest));
+    if (!wait.allowed()) return CallOrder::waits_for_itself();
     server_.device_->wait(oldest);
   }
 }
@@ -129,6 +131,11 @@ Result<Event> Captures::submit(std::uint64_t stream, GraphState& graph, GraphIns
     confirm_now = server_.time_to_confirm();
   }
   if (!noted) {
+    const CallOrder::Wait wait(*server_.device_, After(at));
+    if (!wait.allowed()) {  // the records are lost
+      held.release();
+      return at;
+    }
     server_.device_->wait(at);  // the log had no room: nobody will look at the records
     instances_.over(instance.number());
     held.release();
@@ -145,6 +152,7 @@ Result<void> Captures::destroy(const std::shared_ptr<GraphState>& graph) try {
   {
     const std::lock_guard lock(server_.enqueue_);
     if (graph->destroyed) return destroyed_graph(*graph->body);
+    if (!CallOrder::may_wait(*server_.device_, graph->replays)) return CallOrder::waits_for_itself();
     graph->destroyed = true;
     replays = graph->replays;
     pins = std::move(graph->memory);
@@ -156,7 +164,7 @@ Result<void> Captures::destroy(const std::shared_ptr<GraphState>& graph) try {
   if (!result.has_value()) claim(graph->sets, result.error());
   instances_.retire(graph->instances);
   instances_.sweep();
-  server_.logs_.deliver();
+  server_.logs_.deliver(CallOrder::current() == nullptr);
   return result;
 } catch (const std::bad_alloc&) { return no_host_memory(); }
 

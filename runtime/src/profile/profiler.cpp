@@ -23,7 +23,8 @@ const char* kind_of(const Task& task) {
     case Task::Kind::Download: return "download";
     case Task::Kind::Host: return task.to != nullptr ? "upload" : "download";
     case Task::Kind::Graph: return "graph";
-    case Task::Kind::Marker: break;
+    case Task::Kind::Marker:
+    case Task::Kind::Call: break;
   }
   return "";
 }
@@ -220,7 +221,7 @@ bool Profiler::record(Task& task, std::uint32_t queue, std::uint64_t note) {
 }
 
 std::uint64_t Profiler::submitting(Task& task, std::uint32_t queue) noexcept {
-  if (task.kind == Task::Kind::Marker) return 0;
+  if (task.kind == Task::Kind::Marker || task.kind == Task::Kind::Call) return 0;
   std::uint64_t note = 0;
   const RangeSink* const ranges = range_sink();
   if (ranges != nullptr) {

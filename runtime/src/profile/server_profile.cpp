@@ -48,6 +48,10 @@ Result<std::chrono::nanoseconds> LocalServer::end_profile_now(std::uint64_t stre
   const auto ending = profiler_.ending(number);
   if (!ending) return not_registered(number);
   if (ending->error || !ending->begun) return profiler_.close(number, nullptr);
+  const After before(device_->last(ending->queue));
+  settle_order();
+  const CallOrder::Wait wait(*device_, before);
+  if (!wait.allowed()) return CallOrder::waits_for_itself();
   TimeMark* mark = nullptr;
   const Result<Event> event = submit_mark(ending->queue, mark);
   if (event.has_value()) {

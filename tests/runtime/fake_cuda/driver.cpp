@@ -151,6 +151,10 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
   *stream = handle<CUstream>();
   return CUDA_SUCCESS;
 }
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned, int) {
+  *stream = handle<CUstream>();
+  return CUDA_SUCCESS;
+}
 CUresult cuEventCreate(CUevent* event, unsigned) {
   *event = handle<CUevent>();
   return CUDA_SUCCESS;
