@@ -129,6 +129,7 @@ Result<void> LocalServer::upload_from(std::uint64_t stream, const Binding& to, H
         // What a download left there goes no further before it is known to be what was read.
         if (unknown)
           if (auto ok = settle(from, false); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
+        if (auto recorded = captures_.record_write(stream, to, from.mapped.host + first)) return std::move(*recorded);
         HeldTask task(*device_);
         task->kind = Task::Kind::Upload;
         task->to = at_byte(to.range.begin);

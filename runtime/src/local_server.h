@@ -230,6 +230,7 @@ class LocalServer final : public Server {
   Result<void> check_strided(const StridedBinding& view, std::string_view what, std::uint64_t& elements) const;
   Result<void> read_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, std::byte* to);
   Result<void> write_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, const std::byte* from, bool staged);
+  Result<void> record_plane(std::uint64_t stream, const Memory& to, const Plane& plane, const std::byte* from);
   Result<void> write_staged(std::uint64_t stream, const Binding& to, const std::byte* from);
   Result<void> upload(std::uint64_t stream, const Binding& to, const void* from, Staging staging);
   Result<void> read_piece(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to);

@@ -202,7 +202,8 @@ Result<void> LocalServer::write_strided(std::uint64_t stream, const StridedBindi
         PlaneWalk(to.element_bytes, packed_dimensions(to))
             .for_each(kMostRows, staged ? device_->max_staging() : ~std::uint64_t{0}, [&](Plane plane) {
               plane.a += to.binding.range.begin;
-              auto result = write_plane(stream, *to.binding.memory, plane, packed + plane.b, staged);
+              auto result = captures_.recording(stream) ? record_plane(stream, to.binding.memory, plane, packed + plane.b)
+                                                        : write_plane(stream, *to.binding.memory, plane, packed + plane.b, staged);
               if (first.has_value()) first = std::move(result);
               return true;
             });
@@ -239,6 +240,17 @@ Result<void> LocalServer::write_plane(std::uint64_t stream, Allocation& memory, 
   task->from_pitch = plane.width;
   task->staging = std::move(*staging);
   return transfer(stream, task, LogKind::HostWrite, memory, ranges, nullptr, {});
+}
+
+// A graph has dense operations: one a row.
+Result<void> LocalServer::record_plane(std::uint64_t stream, const Memory& to, const Plane& plane, const std::byte* from) {
+  Result<void> first;
+  for (std::uint64_t row = 0; row < plane.rows; ++row) {
+    const std::uint64_t at = plane.a + row * plane.a_pitch;
+    auto result = write_now(stream, {to, {at, at + plane.width}}, from + row * plane.b_pitch);
+    if (first.has_value()) first = std::move(result);
+  }
+  return first;
 }
 
 // --- copies --------------------------------------------------------------------------------------------------------------------
@@ -279,6 +291,12 @@ Result<void> LocalServer::copy_strided(std::uint64_t stream, const StridedBindin
         PlaneWalk(to.element_bytes, std::move(dimensions)).for_each(kMostRows, ~std::uint64_t{0}, [&](const Plane& plane) {
           Allocation &target = *to.binding.memory, &source = *from.binding.memory;
           const std::uint64_t at = x.begin + plane.a, of = y.begin + plane.b;
+          for (std::uint64_t row = 0; captures_.recording(stream) && row < plane.rows; ++row) {
+            const std::uint64_t t = at + row * plane.a_pitch, s = of + row * plane.b_pitch;
+            auto result = copy_now(stream, {to.binding.memory, {t, t + plane.width}}, {from.binding.memory, {s, s + plane.width}});
+            if (first.has_value()) first = std::move(result);
+            if (row + 1 == plane.rows) return true;
+          }
           HeldTask task(*device_);
           task->kind = Task::Kind::Copy;
           task->to = at_byte(at);

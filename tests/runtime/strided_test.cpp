@@ -7,7 +7,9 @@
 #include <random>
 
 #include "cpu/cpu_device.h"
+#include "kiln/runtime/graph.h"
 #include "kiln/runtime/layout.h"
+#include "kiln/runtime/staging.h"
 #include "runtime/refusals.h"
 #include "src/server.h"
 #include "src/strided.h"
@@ -136,6 +138,32 @@ TEST_CASE("a read fails for its elements only, a write ends claims on its elemen
   CHECK_FALSE(right.copy_from(columns).has_value());
   CHECK(right.read().error().root().data().message == "it was not to be");
   CHECK(StridedView(to).range(1, 2, 2).read().value() == std::vector<u32>{2, 3, 8, 9, 14, 15, 20, 21});
+}
+
+TEST_CASE("what is written, copied and uploaded while a stream is recorded is a part of the graph") {
+  const Client client = test::each_client();
+  const Stream stream = client.stream();
+  auto a = Buffer<u32, 2>::from_host(client, numbers(24), {4, 6}).value(), b = Buffer<u32, 2>::from_host(client, numbers(24), {4, 6}).value();
+  StridedView<u32, 2> left = StridedView(a).range(1, 0, 2, 2), right = StridedView(b).range(1, 1, 2, 3);
+  auto host = HostBuffer<u32>::make(client, 6).value();
+  auto row = b.view(24).slice(0, 6);
+  const auto graph = capture(stream, [&] {
+    std::ranges::copy(numbers(6, 50), host.write().value().begin());
+    REQUIRE(host.upload(stream, row).has_value());
+    REQUIRE(left.write(stream, numbers(8, 100)).has_value());
+    REQUIRE(right.copy_from(stream, left).has_value());
+  });
+  REQUIRE(graph.has_value());
+  std::ranges::copy(numbers(6, 70), host.write().value().begin());
+  CHECK(a.read().value() == numbers(24));  // nothing ran
+  CHECK(b.read().value() == numbers(24));
+  for (int replay = 0; replay < 2; ++replay) {
+    REQUIRE(b.write(std::vector<u32>(24)).has_value());
+    REQUIRE(graph->replay(stream).has_value());
+    CHECK(left.read().value() == numbers(8, 100));
+    CHECK(right.read().value() == numbers(8, 100));
+    CHECK(row.read().value() == std::vector<u32>{50, 100, 52, 53, 101, 55});
+  }
 }
 
 TEST_CASE("random views of random layouts read, write and copy what a naive model does") {
