@@ -7,5 +7,6 @@
 namespace kiln::bench {
 
 std::vector<Row> runtime_memory();
+std::vector<Row> runtime_graph();
 
 }  // namespace kiln::bench

@@ -164,7 +164,10 @@ std::optional<Result<void>> Captures::record(std::uint64_t stream, std::string_v
   Recording* const recording = state.owner() == stream ? state.recording() : nullptr;
   if (recording == nullptr) return std::nullopt;
   IoSets& sets = server_.sets_;
-  touches_.clear();
+  const struct Emptied {  // the recording has the memory
+    std::vector<GraphTouch>& touches;
+    ~Emptied() { touches.clear(); }
+  } emptied{touches_};
   const std::span<const std::shared_ptr<const RecordedOp>> ops = fill(sets, touches_);
   recording->uncovered(sets.reads, reads_);
   ExecuteScope scope = ExecuteScope::launching(server_.store_, name, reads_, sets.writes, {});
@@ -177,7 +180,6 @@ std::optional<Result<void>> Captures::record(std::uint64_t stream, std::string_v
     recording->add(ops, reads_, sets.writes, sets.covers, touches_);
     return {};
   });
-  touches_.clear();  // the recording has the memory
   if (outcome.kind == OutcomeKind::Executed) return Result<void>();
   state.fail(outcome.result.error());
   return outcome.result;
@@ -188,8 +190,7 @@ std::optional<Result<void>> Captures::record_launch(std::uint64_t stream, const 
   if (!recording(stream)) return std::nullopt;
   Task task;
   LocalServer::describe_launch(task, *program.code, request.config);
-  server_.fill_params(plan, request, task, 0, nullptr);
-  auto op = std::make_shared<RecordedOp>();
+  const auto op = std::make_shared<RecordedOp>();
   op->program = &program;
   op->node.program = task.program;
   op->node.grid = task.grid;
@@ -197,13 +198,14 @@ std::optional<Result<void>> Captures::record_launch(std::uint64_t stream, const 
   op->node.cluster = task.cluster;
   op->node.dynamic_shared = task.dynamic_shared;
   op->node.cooperative = task.cooperative;
-  op->params.assign(task.params, task.params + plan.layout.bytes);
   for (const ir::ParamField& field : plan.layout.fields) {
     if (field.kind == ir::ParamField::Kind::Fault) op->fault_at = field.offset;
     if (field.kind == ir::ParamField::Kind::Log) op->log_at = field.offset;
   }
-  const std::shared_ptr<const RecordedOp> ops[] = {std::move(op)};
+  const std::shared_ptr<const RecordedOp> ops[] = {op};
   auto recorded = record(stream, *program.name, [&](IoSets& sets, std::vector<GraphTouch>& touches) {
+    server_.fill_params(plan, request, task, 0, nullptr);
+    op->params.assign(task.params, task.params + plan.layout.bytes);
     server_.collect_uses(plan, request);
     io_sets(server_.uses_, plan.io, sets);
     server_.for_each_used(plan, request, [&](const Memory& memory, bool writes) { touches.push_back({memory, writes}); });
@@ -213,17 +215,19 @@ std::optional<Result<void>> Captures::record_launch(std::uint64_t stream, const 
   return recorded;
 }
 
-std::optional<Result<void>> Captures::record_transfer(std::uint64_t stream, std::string_view name, RecordedOp op, const Binding& to,
+std::optional<Result<void>> Captures::record_transfer(std::uint64_t stream, std::string_view name, RecordedOp given, const Binding& to,
                                                       const Binding* from) {
-  op.node.to = address(to);
-  op.node.bytes = size(to);
-  const std::shared_ptr<const RecordedOp> ops[] = {std::make_shared<const RecordedOp>(std::move(op))};
+  const auto op = std::make_shared<RecordedOp>(std::move(given));
+  const std::shared_ptr<const RecordedOp> ops[] = {op};
   return record(stream, name, [&](IoSets& sets, std::vector<GraphTouch>& touches) {
+    op->node.to = address(to);
+    op->node.bytes = size(to);
     sets.clear();
     sets.writes.push_back(memory_range(to));
     sets.covers.push_back(memory_range(to));
     touches.push_back({to.memory, true});
     if (from != nullptr) {
+      op->node.from = address(*from);
       sets.reads.push_back(memory_range(*from));
       touches.push_back({from->memory, false});
     }
@@ -258,7 +262,6 @@ std::optional<Result<void>> Captures::record_copy(std::uint64_t stream, const Bi
   if (!recording(stream)) return std::nullopt;
   RecordedOp op;
   op.node.kind = Task::Kind::Copy;
-  op.node.from = address(from);
   return record_transfer(stream, "copy", std::move(op), to, &from);
 }
 

@@ -84,7 +84,7 @@ class Captures {
   static bool is(const Marks& marks, std::uint64_t stream) { return marks[queue_of(stream)].load(std::memory_order_acquire) == stream + 1; }
   template <class Fill>
   std::optional<Result<void>> record(std::uint64_t stream, std::string_view name, Fill&& fill);
-  std::optional<Result<void>> record_transfer(std::uint64_t stream, std::string_view name, RecordedOp op, const Binding& to,
+  std::optional<Result<void>> record_transfer(std::uint64_t stream, std::string_view name, RecordedOp given, const Binding& to,
                                               const Binding* from);
   Result<std::shared_ptr<GraphState>> seal(const Recording& recording, const IoSets& sets, std::unique_ptr<MemoryCapture> memory);
   Result<GraphInstance*> take_instance(GraphState& graph);

@@ -91,6 +91,7 @@ Result<Event> Captures::submit(std::uint64_t stream, GraphState& graph, GraphIns
   HeldTask task(*server_.device_);
   task->kind = Task::Kind::Graph;
   task->graph = instance.device_graph();
+  task->label = {body.name.get(), nullptr, stream, true};
   Event at;
   bool noted = false, confirm_now = false;
   {
