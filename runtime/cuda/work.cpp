@@ -51,7 +51,7 @@ Work work_of(const CudaTask& task) {
     case Task::Kind::Upload: return {nullptr, Phase::Transfer, "copying to the device"};
     case Task::Kind::Download: return {nullptr, Phase::Transfer, "copying from the device"};
     case Task::Kind::Graph: return {&static_cast<const CudaGraph&>(*task.graph).name(), Phase::Launch, "replaying a graph"};
-    case Task::Kind::Marker: return {nullptr, Phase::Transfer, "waiting for an event"};
+    case Task::Kind::Marker: return {nullptr, Phase::Wait, "marking a stream"};
     case Task::Kind::Host:
     case Task::Kind::Call: break;
   }

@@ -116,9 +116,7 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchRequest& req
   fill_params(plan, request, *task, slot.number(), log);
   const Binding* const grid = request.dynamic_grid;
   const bool conditional = grid != nullptr && !checked.grid_known;
-  if (conditional) {
-    task->grid_limit = grid_limit(plan, checked.config);
-  }
+  if (conditional) { task->grid_limit = grid_limit(plan, checked.config); }
 
   std::unique_lock lock(enqueue_);
   if (moves() != moves_before) fill_params(plan, request, *task, slot.number(), log);  // a cleanup moved memory meanwhile

@@ -45,6 +45,8 @@ Result<void> LocalServer::when_over_now(const Point& point, std::move_only_funct
     if (!background_->post(job)) return no_thread();
     return {};
   }
+  // The place can be seen a moment before the thread that is to do its work knows of it: not to be waited for before that.
+  { const std::lock_guard lock(enqueue_); }
   auto hand_on = std::make_unique<HandOn>(*background_, std::move(job));
   hand_on->at = {point.queue, point.position};
   return background_->when_over(std::move(hand_on));

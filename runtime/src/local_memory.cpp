@@ -20,7 +20,10 @@ Result<Memory> LocalServer::allocate_now(std::uint64_t stream, std::uint64_t byt
   }
   // Where launches do not run, memory that nothing else uses is only counted.
   auto storage = memory_->allocate(bytes, {stream, dropped_now(*this, stream)});
-  if (!storage.has_value()) return storage.error();
+  if (!storage.has_value()) {
+    if (captures_.recording(stream)) captures_.fail(stream, storage.error());  // the graph would lack what was to be done with it
+    return storage.error();
+  }
   Memory memory;
   try {
     memory = std::make_shared<Allocation>(shared_from_this(), next_memory_.fetch_add(1, std::memory_order_relaxed), std::move(*storage));

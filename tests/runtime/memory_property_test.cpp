@@ -90,9 +90,9 @@ class Model {
   }
   // All is given back, and nothing is left.
   void end() {
-    for (auto& graph : graphs_) graph->capture.release({});
-    graphs_.clear();
     pinned_.clear();
+    pin_later_.clear();
+    graphs_.clear();
     while (!live_.empty()) drop(live_.begin());
     m_.manager->cleanup().value();
     check();

@@ -217,6 +217,14 @@ std::optional<Result<void>> Captures::record_launch(std::uint64_t stream, const 
 
 std::optional<Result<void>> Captures::record_transfer(std::uint64_t stream, std::string_view name, RecordedOp given, const Binding& to,
                                                       const Binding* from) {
+  if (!recording(stream)) return std::nullopt;
+  for (const Binding* used : {&to, from}) {
+    if (used == nullptr) continue;
+    if (auto ok = server_.map_for(to, *used); !ok.has_value()) {
+      fail(stream, ok.error());
+      return ok;
+    }
+  }
   const auto op = std::make_shared<RecordedOp>(std::move(given));
   const std::shared_ptr<const RecordedOp> ops[] = {op};
   return record(stream, name, [&](IoSets& sets, std::vector<GraphTouch>& touches) {
