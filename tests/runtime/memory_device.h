@@ -111,7 +111,7 @@ class MemoryDevice final : public rt::Device {
   Result<std::unique_ptr<rt::DeviceGraph>> make_graph(std::span<const rt::GraphNode>, const std::string&) override { return nothing(); }
   std::span<ir::FaultRecord> fault_records() override { return {}; }
   std::uint64_t fault_address() override { return 0; }
-  rt::Task& acquire() override { throw std::logic_error("this device runs nothing"); }
+  rt::Task& acquire(bool) override { throw std::logic_error("this device runs nothing"); }
   void abandon(rt::Task&) noexcept override {}
   Result<rt::Event> submit(rt::Task&, std::uint32_t, const rt::After&) override { return nothing(); }
   bool busy(std::uint32_t, const rt::After&) const override { return false; }
