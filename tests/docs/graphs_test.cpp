@@ -7,7 +7,7 @@ using namespace kiln::test;
 
 namespace docs_graphs {
 
-KILN_KERNEL(smooth, (In<f32> x, Out<f32> y))
+KILN_KERNEL(relaxed, (In<f32> x, Out<f32> y))
 {
   auto i = global_id().x;
   If (i < y.size() && i < x.size()) { y[i] = (x[max(i, 1) - 1] + x[i]) / 2; }
@@ -24,8 +24,8 @@ TEST_CASE("docs/graphs") {
     // example: capture
     GraphCapture capture = GraphCapture::prepare(s).value();
     capture.begin().value();
-    smooth(s, for_num_elems(100), a, b);  // recorded, not run
-    smooth(s, for_num_elems(100), b, a);
+    relaxed(s, for_num_elems(100), a, b);  // recorded, not run
+    relaxed(s, for_num_elems(100), b, a);
     Graph graph = capture.end().value();
     for (int i = 0; i < 10; ++i) graph.replay(s).value();  // 20 launches
     // end

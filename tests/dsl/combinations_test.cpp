@@ -161,7 +161,7 @@ void check_type() {
   if constexpr (Number<T> && sizeof(T) >= 4) {
     unsigned line = 0;
     const std::string refused = local_atomics<T>(line);
-    HAS(refused, "combinations_test.cpp:" + std::to_string(line) + ": kernel 'k': atomic_add of 'local");
+    HAS(refused, "combinations_test.cpp:" + std::to_string(line) + ": kernel 'k': atomic_add of 'Local<");
     HAS(refused, "atomics work on buffers and shared memory, not on a thread's own");
   }
 }
