@@ -16,7 +16,7 @@ KILN_KERNEL(relaxed, (In<f32> x, Out<f32> y))
 }  // namespace docs_graphs
 
 TEST_CASE("docs/graphs") {
-  using docs_graphs::smooth;
+  using docs_graphs::relaxed;
   for (const Client& c : devices()) {
     CAPTURE(c.properties().name);
     auto a = Buffer<f32>::zeroed(c, 100).value(), b = Buffer<f32>::zeroed(c, 100).value();
