@@ -43,7 +43,7 @@ const Row kTable[] = {
     {Recording, Call::EndByOther, "", None},  // abandoned: what that means is below
     {Recording, Call::Abort, "", None},
 };
-constexpr std::uint64_t kOwner = 3, kOther = kOwner + rt::kOwnQueues;  // of one queue
+constexpr std::uint64_t kOwner = 3, kOther = kOwner + rt::kNormalQueues;  // of one queue
 
 std::string rule(const Result<void>& result) { return rule_of(result); }
 
@@ -127,7 +127,7 @@ TEST_CASE("a client meets the same states, and every client of the stream sees t
     capturing(true);
     CHECK(rule_of(GraphCapture::prepare(stream)) == "CaptureOpen");
     CHECK(rule_of(GraphCapture::prepare(Stream(again, stream.id()))) == "CaptureOpen");
-    const Stream folded(client, stream.id() + rt::kOwnQueues);
+    const Stream folded(client, stream.id() + rt::kNormalQueues);
     const auto refused = GraphCapture::prepare(folded);
     CHECK(rule_of(refused) == "CaptureOpen");
     CHECK(has(refused.error().text(), "stream " + std::to_string(stream.id())));

@@ -180,7 +180,7 @@ TEST_CASE("a graph is replayed by several threads on several streams at a time")
 
 TEST_CASE("other streams go on while one is recorded, the one that is folded on its queue too") {
   const Client client = graph_client();
-  const Stream stream = client.stream(), other = client.stream(), folded(client, stream.id() + rt::kOwnQueues);
+  const Stream stream = client.stream(), other = client.stream(), folded(client, stream.id() + rt::kNormalQueues);
   auto a = made(client, of(4, 0)), b = made(client, of(4, 0)), c = made(client, of(4, 0));
   const Graph graph = captured(stream, [&] {
     REQUIRE(run(stream, kernels().fill, a.arg(), scalar(1)).has_value());

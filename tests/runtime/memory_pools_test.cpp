@@ -302,13 +302,13 @@ TEST_CASE("memory whose work is open is its stream's at once, others' after that
     auto block = dear.allocate(1 << 20, {theirs, false}).value();
     const void* was = block->data;
     dear.retire(std::move(block), after(busy));
-    block = dear.allocate(1 << 20, {mine + 100, false}).value();
+    block = dear.allocate(1 << 20, {mine + 107, false}).value();
     CHECK(block->data == was);
     CHECK(block->after.has(busy.queue));
     dear.retire(std::move(block), after(busy));
     {
       const rt::InHostCall here;  // where the work may be behind this very call
-      auto other = dear.allocate(1 << 20, {mine + 100, false}).value();
+      auto other = dear.allocate(1 << 20, {mine + 107, false}).value();
       CHECK(other->data != was);
       dear.retire(std::move(other), {});
     }
