@@ -11,12 +11,8 @@ int main(int argc, char** argv) {
     const char* name;
     std::vector<Row> (*run)();
   };
-  const Bench benches[] = {{"jit", kiln::bench::jit},
-                           {"cpu", kiln::bench::cpu},
-                           {"compile", kiln::bench::compile},
-                           {"launch", kiln::bench::launch},
-                           {"runtime", kiln::bench::runtime},
-                           {"math", kiln::bench::math}};
+  const Bench benches[] = {{"jit", kiln::bench::jit},       {"cpu", kiln::bench::cpu},         {"compile", kiln::bench::compile},
+                           {"launch", kiln::bench::launch}, {"runtime", kiln::bench::runtime}, {"math", kiln::bench::math}};
   bool json = false;
   std::vector<Bench> chosen;
   for (int i = 1; i < argc; ++i) {

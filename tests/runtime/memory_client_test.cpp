@@ -1,4 +1,5 @@
-// Memory as clients see it, on the CPU device and over the simulated driver: layouts, reports, moving, late mapping, what it costs to be wrong.
+// Memory as clients see it, on the CPU device and over the simulated driver: layouts, reports, moving, late mapping, what it costs to be
+// wrong.
 #include <doctest/doctest.h>
 
 #include <cstring>

@@ -174,7 +174,8 @@ class Model {
     for (const Busy& b : busy_) {
       if (end <= b.begin || b.end <= begin || m_.device.done(b.event)) continue;
       bool comes_after = false;
-      storage->after.for_each([&](rt::Event e) { comes_after = comes_after || (e.queue == b.event.queue && e.position >= b.event.position); });
+      storage->after.for_each(
+          [&](rt::Event e) { comes_after = comes_after || (e.queue == b.event.queue && e.position >= b.event.position); });
       REQUIRE(comes_after);
     }
     std::memset(storage->data, content, storage->bytes);
@@ -236,8 +237,8 @@ class Model {
   void install() {
     bool captured = false;
     for (const auto& g : graphs_) captured = captured || g->state == 1 || g->state == 2;
-    const auto done = m_.manager->install({layout(random_()), below(2) == 0 ? std::optional<std::uint64_t>(below(1 << 18)) : std::nullopt,
-                                           PersistentPolicy::Enabled});
+    const auto done = m_.manager->install(
+        {layout(random_()), below(2) == 0 ? std::optional<std::uint64_t>(below(1 << 18)) : std::nullopt, PersistentPolicy::Enabled});
     REQUIRE(done.has_value() == !captured);
   }
   void capture() {

@@ -143,7 +143,8 @@ TEST_CASE("a read fails for its elements only, a write ends claims on its elemen
 TEST_CASE("what is written, copied and uploaded while a stream is recorded is a part of the graph") {
   const Client client = test::each_client();
   const Stream stream = client.stream();
-  auto a = Buffer<u32, 2>::from_host(client, numbers(24), {4, 6}).value(), b = Buffer<u32, 2>::from_host(client, numbers(24), {4, 6}).value();
+  auto a = Buffer<u32, 2>::from_host(client, numbers(24), {4, 6}).value(),
+       b = Buffer<u32, 2>::from_host(client, numbers(24), {4, 6}).value();
   StridedView<u32, 2> left = StridedView(a).range(1, 0, 2, 2), right = StridedView(b).range(1, 1, 2, 3);
   auto host = HostBuffer<u32>::make(client, 6).value();
   auto row = b.view(24).slice(0, 6);
