@@ -15,6 +15,14 @@ struct TagCfg {
 };
 KILN_CONFIG(TagCfg, tag)
 
+// An enum whose variants have a number with them: known to the host, or to the kernel alone.
+enum class Kind : u32 { First, Second };
+struct VariantCfg {
+  Kind kind = Kind::First;
+  i32 with = 0;
+};
+KILN_CONFIG(VariantCfg, kind, with)
+
 // Two results of one helper.
 template <class T>
 std::pair<Val<T>, Val<T>> around(const Val<T>& x) {
@@ -102,6 +110,50 @@ TEST_CASE("a tag of the config chooses between two kernels") {
   };
   check_run<u32>(*tagged(Tag::Zero), {{1}, {1}}, {filled<u32>(1, 99)}, 0, {0});
   check_run<u32>(*tagged(Tag::Other), {{1}, {1}}, {filled<u32>(1, 99)}, 0, {1});
+}
+
+TEST_CASE("an enum is a tag and the number with it: taken apart by the kernel, by the host, in an array, and as an option") {
+  const auto taken = kernel("variant_of_kernel", [](In<u32> tag, In<u32> bits, Out<i32> which, Out<f32> number) {
+    auto i = thread_id().x;
+    If (i < tag.size()) {
+      Var<i32> w = 0;
+      Var<f32> n = 0;
+      Switch(tag[i]) {
+        Case(0) {  // a float
+          w = 10;
+          n = bit_cast<f32>(bits[i]);
+        }
+        Case(1) {  // an integer
+          w = 20;
+          n = cast<f32>(bit_cast<i32>(bits[i]));
+        }
+        Default { w = 5; }
+      }
+      which[i] = w;
+      number[i] = n;
+    }
+  });
+  const auto outcomes =
+      run_everywhere(*taken, {{1}, {7}},
+                     {buffer<u32>({0, 1, 7, 1}), buffer<u32>({0x41200000, 20, 3, 0xFFFFFFF6}), filled<i32>(4, 99), filled<f32>(4, 99)});
+  expect<i32>(outcomes, 2, {10, 20, 5, 20});
+  expect<f32>(outcomes, 3, {10, 20, 0, -10});
+  const auto known = [](Kind kind, i32 with) {
+    return kernel(
+        "variant_of_host",
+        [](const VariantCfg& cfg, Out<i32> out) {
+          if (cfg.kind == Kind::First) out[0] = cfg.with;
+          else out[0] = 2 * cfg.with;
+        },
+        VariantCfg{kind, with});
+  };
+  check_run<i32>(*known(Kind::First, 5), {{1}, {1}}, {filled<i32>(1, 99)}, 0, {5});
+  check_run<i32>(*known(Kind::Second, 5), {{1}, {1}}, {filled<i32>(1, 99)}, 0, {10});
+  const auto option = kernel("option", [](In<bool> some, In<f32> value, Out<f32> out) {
+    auto i = thread_id().x;
+    If (i < some.size()) { out[i] = select(some[i], value[i], 999); }
+  });
+  check_run<f32>(*option, {{1}, {7}}, {buffer<bool>({true, false}), buffer<f32>({3.5f, 3.5f}), filled<f32>(2, 99)}, 2, {3.5f, 999});
 }
 
 TEST_CASE("sizes of buffers of rank 4, 3 and 2, and their strides in any order") {

@@ -63,7 +63,7 @@ T fold(Fold f, T a, T b) {
     const U x = static_cast<U>(a), y = static_cast<U>(b);
     switch (f) {
       case Fold::Sum: return static_cast<T>(x + y);
-      case Fold::Product: return static_cast<T>(x * y);
+      case Fold::Product: return static_cast<T>(static_cast<u64>(x) * y);  // two u16 are ints, and their product is too large for one
       case Fold::Min: return std::min(a, b);
       case Fold::Max: return std::max(a, b);
       case Fold::And: return static_cast<T>(x & y);
@@ -461,6 +461,10 @@ TEST_CASE("warp operations have their meaning for every type") {
   check_all<i32>({Flow::Full, Flow::IfElse}, {{45}}, kUnchecked);
   check_all<i64>({Flow::Full, Flow::Break}, {{45}}, kUnchecked);
   check_all<u64>({Flow::IfElse, Flow::Return}, {{8, 4}}, kUnchecked);
+  check_all<u8>({Flow::Full, Flow::IfElse}, {{45}}, kUnchecked);
+  check_all<i8>({Flow::Full, Flow::Break}, {{45}}, kUnchecked);
+  check_all<u16>({Flow::Full}, {{45}}, kUnchecked);
+  check_all<i16>({Flow::Full, Flow::Return}, {{45}}, kUnchecked);
   check_all<bool>({Flow::Full, Flow::IfElse}, {{45}}, kUnchecked);
 }
 
