@@ -98,27 +98,26 @@ Result<void> LocalServer::move_memory(Allocation& allocation, std::uint64_t stre
   Result<void> result;
   {
     HeldTask task(*device_);
-    task->kind = Task::Kind::Copy;
-    const std::unique_lock lock(enqueue_);
-    if (allocation.host_views != 0) {  // the host looks at it where it is
-      memory_->retire(std::move(*fresh), before);
-      return {};
-    }
-    task->to = (*fresh)->data;
-    task->from = allocation.storage->data;
-    task->bytes = allocation.storage->bytes;
-    After after = before;
-    order_write(allocation, after);
-    const Result<Event> event = task.submit(queue_of(stream), after);
-    if (event.has_value()) {
-      before.add(*event);
-      if (memory_->exchange(*allocation.storage, **fresh)) {
-        order_write(allocation, before);
-        note_write(allocation, *event);
-        moves_.fetch_add(1, std::memory_order_relaxed);
+    const std::lock_guard lock(enqueue_);
+    // Not while the host looks at it where it is, nor where memory is only counted just now.
+    if (allocation.host_views == 0 && !(*fresh)->unmapped.load(std::memory_order_relaxed)) {
+      task->kind = Task::Kind::Copy;
+      task->to = (*fresh)->data;
+      task->from = allocation.storage->data;
+      task->bytes = allocation.storage->bytes;
+      After after = before;
+      order_write(allocation, after);
+      const Result<Event> event = task.submit(queue_of(stream), after);
+      if (!event.has_value()) {
+        result = event.error();
+      } else {
+        before.add(*event);
+        if (memory_->exchange(*allocation.storage, **fresh)) {
+          order_write(allocation, before);
+          note_write(allocation, *event);
+          moves_.fetch_add(1, std::memory_order_relaxed);
+        }
       }
-    } else {
-      result = event.error();
     }
   }
   memory_->retire(std::move(*fresh), before);
