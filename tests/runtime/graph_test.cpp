@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kiln/kiln.h"
+#include "kiln/runtime/modes.h"
 #include "runtime/graph_devices.h"
 #include "support/allocations.h"
 
@@ -48,6 +49,20 @@ Graph captured(const Stream& stream, Body&& body) {
 }
 
 }  // namespace
+
+TEST_CASE("a replay on a stream that discards its launches leaves memory as it is, and runs where they run again") {
+  const Client client = graph_client();
+  const Stream stream = client.stream();
+  auto a = made(client, of(4, 1));
+  const Graph graph = captured(stream, [&] { REQUIRE(run(stream, kernels().add, a.arg(), scalar(10)).has_value()); });
+  {
+    const StreamModeOverride discards(stream, StreamMode::Discard);
+    CHECK(graph.replay(stream).has_value());
+    CHECK(a.read(client.default_stream()).value() == of(4, 1));
+  }
+  CHECK(graph.replay(stream).has_value());
+  CHECK(a.read(client.default_stream()).value() == of(4, 11));
+}
 
 TEST_CASE("what is recorded does not run, and runs as one at each replay, with what is in the buffers then") {
   const Client client = graph_client();

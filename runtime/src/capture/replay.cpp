@@ -2,6 +2,7 @@
 #include <new>
 
 #include "src/capture/captures.h"
+#include "src/launch_modes.h"
 #include "src/local_server.h"
 #include "src/memory_order.h"
 
@@ -54,6 +55,7 @@ Result<void> Captures::replay_now(std::uint64_t stream, GraphState& graph) {
   if (graph.destroyed.load(std::memory_order_acquire)) return destroyed_graph(body);
   if (auto recorded = record_replay(stream, graph)) return std::move(*recorded);
   if (body.ops.empty()) return server_.device_state(ErrorCode::LaunchDevicePoisoned);
+  if (dropped_now(server_, stream)) return {};  // its kernels were obtained when it was captured
   auto instance = take_instance(graph);
   if (!instance.has_value()) {
     claim(graph.sets, instance.error());

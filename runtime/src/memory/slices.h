@@ -50,7 +50,7 @@ struct PoolPage {
   bool empty() const { return first->state == PoolSlice::State::Ready && first->bytes == bytes; }
 };
 
-// Slices that nobody uses for now, so that freeing needs no memory.
+// Slices that nobody uses at the moment, so that freeing needs no memory.
 class SliceNodes {
  public:
   // Makes sure of `count` nodes. Throws std::bad_alloc.
