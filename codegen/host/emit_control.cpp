@@ -169,10 +169,14 @@ bool Emitter::is_early_return(ir::OpId id) const {
 }
 
 // A scalar that is true only if `v`, a bool, is `wanted` in all 32 lanes (which are all active); null when there is no cheap one. Lanes
-// that lie side by side are bounded by the first and the last of them.
+// that lie side by side are bounded by the first and the last of them. What a comparison before a barrier compared is often not there behind
+// it, where only its result was asked for.
 Value* Emitter::certainly(ir::ValueId v, bool wanted) {
   const ir::Op& op = k_.op(v);
-  if (shapes_[v].uniform()) return wanted ? scalar(v) : b_.CreateNot(scalar(v));
+  if (shapes_[v].uniform()) {
+    if (!at_hand(v)) return nullptr;
+    return wanted ? scalar(v) : b_.CreateNot(scalar(v));
+  }
   Opcode code = op.code;
   if (code == Opcode::Not) return certainly(op.operands[0], !wanted);
   if (code == Opcode::And || code == Opcode::Or) {
@@ -198,6 +202,7 @@ Value* Emitter::certainly(ir::ValueId v, bool wanted) {
   // The least and the greatest of the lanes, or null.
   const auto bound = [&](ir::ValueId x, bool greatest) -> Value* {
     const Shape& s = shapes_[x];
+    if (!at_hand(x)) return nullptr;
     if (s.uniform()) return scalar(x);
     if (!s.affine() || !s.exact || s.column < 0 || s.row < 0) return nullptr;
     if (!greatest) return scalar(x);

@@ -1,4 +1,6 @@
 // Values of a warp: scalars, base + stride * lane, vectors; locals.
+#include <algorithm>
+
 #include "host/emitter.h"
 
 namespace kiln::codegen::host {
@@ -8,19 +10,35 @@ using llvm::Value;
 
 llvm::Type* Emitter::held_type(ir::Type type, const Shape& shape) const { return value_type(c_, type, shape.varying() ? kLanes : 0); }
 
-Value* Emitter::raw(ir::ValueId v) {
-  const ir::Op& op = k_.op(v);
-  switch (op.code) {
-    case Opcode::Const: return constant(lane_type(c_, op.type), op.type, op.imm);
+namespace {
+
+bool is_query_of_launch(Opcode c) {
+  switch (c) {
     case Opcode::Param:
     case Opcode::Extent:
     case Opcode::Size:
     case Opcode::Stride:
     case Opcode::BlockId:
     case Opcode::BlockDim:
-    case Opcode::GridDim: return query(v);
-    default: break;
+    case Opcode::GridDim: return true;
+    default: return false;
   }
+}
+
+}  // namespace
+
+bool Emitter::at_hand(ir::ValueId v) const {
+  const ir::Op& op = k_.op(v);
+  if (!plan_ || op.code == Opcode::Const || is_query_of_launch(op.code)) return true;
+  if (block_value_[v] != nullptr || made_[v] == body_ || plan_->saved[v]) return true;
+  return plan_->rematerialise[v] &&
+         std::all_of(op.operands.begin(), op.operands.end(), [this](ir::ValueId operand) { return at_hand(operand); });
+}
+
+Value* Emitter::raw(ir::ValueId v) {
+  const ir::Op& op = k_.op(v);
+  if (op.code == Opcode::Const) return constant(lane_type(c_, op.type), op.type, op.imm);
+  if (is_query_of_launch(op.code)) return query(v);
   if (block_value_[v] != nullptr) return block_value_[v];
   if (made_[v] == body_) return value_[v];
   // From another segment: made again, or loaded, once for this body, where it dominates every use.
@@ -28,6 +46,10 @@ Value* Emitter::raw(ir::ValueId v) {
   b_.SetInsertPoint(body_prologue_);
   Value* again;
   if (!plan_->rematerialise[v]) {
+    if (!plan_->saved[v])
+      throw CompileError("kernel '" + k_.name + "': the code for the CPU uses a value behind a barrier that was not kept for it (a defect " +
+                             "of the code generator; please report it)",
+                         false);
     again = load_saved(v);
   } else {
     again = ir::is_pure(op.code) && !op.operands.empty() ? arithmetic(v) : query(v);

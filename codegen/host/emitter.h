@@ -222,6 +222,7 @@ class Emitter {
   Value* block_scalar(ir::ValueId v);  // of a value that steers the block
   Value* context_pointer(std::uint64_t offset, std::uint64_t stride);
   Value* load_saved(ir::ValueId v);
+  bool at_hand(ir::ValueId v) const;  // that raw(v) can be had here: after a barrier only of what the plan kept
   void save(ir::ValueId v, Value* value);
   void capture(ir::ValueId v, Value* value, Mask m);
   bool is_empty_segment(ir::RegionId region, const Step& step) const;

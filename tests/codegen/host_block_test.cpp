@@ -67,6 +67,33 @@ TEST_CASE("a barrier on the CPU: values, locals and local memory live on behind 
       .at(kShapes);
 }
 
+TEST_CASE("a comparison before a barrier on the CPU is asked behind it, where what it compared is no longer kept") {
+  const std::string kept = R"(
+    %i = global_id.x
+    %limit = load in[%p]
+    %large = const 961 : u32
+    set a, %large
+  )";
+  const std::string asked = R"(
+    barrier
+    if %c {
+      %a = get a
+      store out[%t], %a
+    } else {
+      store out[%t], %t
+    }
+  )";
+  // Of each comparison: lanes on both sides in one warp, all, none.
+  for (const char* comparison : {"%c = lt %i, %limit", "%c = le %i, %limit", "%c = gt %i, %limit", "%c = ne %i, %limit",
+                                 "%l = lt %i, %limit\n%c = not %l", "%l = lt %i, %limit\n%m = lt %limit, %q\n%c = or %l, %m"}) {
+    for (const std::uint32_t limit : {4U, 0U, 2000U}) {
+      Agree a(kIo + "slot a : u32", kHead + kept + comparison + asked);
+      a.buffer(std::vector<std::uint32_t>(512, limit)).buffer(std::vector<std::uint32_t>(512, 7)).scalar(1U).scalar(3U);
+      a.at(kShapes);
+    }
+  }
+}
+
 TEST_CASE("a tree reduction in a while loop with a barrier on the CPU") {
   make("shared s : u32[128]\nslot n : u32", R"(
     %v = load in[%t]
