@@ -105,9 +105,20 @@ Generator::Value Generator::varying(Type t) {
 }
 
 ValueId Generator::divergent_bool() {
+  // One from before, which may lie behind a barrier, another branch or loop.
+  if (r_.chance(20)) {
+    std::vector<ValueId> fit;
+    for (const Value& v : scope_)
+      if (v.type == Type::Bool && !v.uniform) fit.push_back(v.id);
+    if (!fit.empty()) return r_.pick(fit);
+  }
+  return keep(new_divergent_bool(), false).id;
+}
+
+ValueId Generator::new_divergent_bool() {
   static const std::vector<Opcode> compares{Opcode::Lt, Opcode::Le, Opcode::Gt, Opcode::Ge, Opcode::Eq, Opcode::Ne};
   const std::uint32_t live = threads_ < 32 ? threads_ : 32;
-  switch (r_.below(7)) {
+  switch (r_.below(8)) {
     case 0: return b_.binary(r_.pick(compares), b_.query(Opcode::LaneId), b_.const_u32(r_.below(live + 1)));
     case 1: return b_.binary(r_.pick(compares), thread_, b_.const_u32(r_.below(threads_ + 1)));
     case 2: return b_.cast(Type::Bool, b_.binary(Opcode::And, b_.query(Opcode::LaneId), b_.const_u32(1u << r_.below(5))));
@@ -117,6 +128,11 @@ ValueId Generator::divergent_bool() {
       const Type t = any_number();
       const Value x = varying(t), y = r_.chance(50) ? varying(t) : value(t, 1);
       return b_.binary(r_.pick(compares), x.id, y.id);
+    }
+    case 6: {  // lanes side by side against what is the same for all of them, and has no other use
+      const ValueId same = r_.chance(70) ? load_input(Type::U32, true).id : value(Type::U32, 1, true).id;
+      return b_.binary(r_.pick(compares), b_.query(r_.chance(50) ? Opcode::ThreadId : Opcode::GlobalId, 0),
+                       b_.binary(Opcode::Rem, same, b_.const_u32(threads_ + 1)));
     }
     default: return value(Type::Bool, 2).id;
   }
