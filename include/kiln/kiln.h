@@ -1,6 +1,7 @@
 // Everything of Kiln, with the short words (If, Else, While ...).
 #pragma once
 #include "kiln/dsl/dsl.h"
+#include "kiln/dsl/operation.h"
 #include "kiln/dsl/words.h"
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/client.h"
@@ -10,6 +11,8 @@
 #include "kiln/runtime/graph.h"
 #include "kiln/runtime/interop.h"
 #include "kiln/runtime/layout.h"
+#include "kiln/runtime/memory.h"
+#include "kiln/runtime/modes.h"
 #include "kiln/runtime/prepared.h"
 #include "kiln/runtime/profile.h"
 #include "kiln/runtime/staging.h"

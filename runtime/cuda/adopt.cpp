@@ -9,6 +9,7 @@
 #include "cuda/driver.h"
 #include "kiln/runtime/cuda.h"
 #include "src/local_server.h"
+#include "src/make_error.h"
 #include "src/memory_order.h"
 
 namespace kiln::cuda {
@@ -16,19 +17,6 @@ namespace {
 
 // Every server of this process is a local one.
 rt::LocalServer& local(const Client& client) { return static_cast<rt::LocalServer&>(client.server()); }
-
-Error wrong(const char* rule, std::string message, const std::string& kernel = {}, std::optional<std::uint64_t> given = {},
-            std::optional<std::uint64_t> expected = {}) {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = rule;
-  data.kernel = kernel;
-  data.message = std::move(message);
-  data.requested = given;
-  data.limit = expected;
-  data.numbers = Error::Numbers::NotEqual;
-  return Error(std::move(data));
-}
 
 }  // namespace
 
@@ -60,7 +48,7 @@ Result<Stream> adopt_stream(const Client& client, void* stream) {
 
 Result<void> release_stream(const Stream& adopted) {
   return rt::or_no_memory([&]() -> Result<void> {
-    if (!rt::is_adopted(adopted.id())) return wrong("NotAdopted", "the stream was not adopted");
+    if (!rt::is_adopted(adopted.id())) return make_error(ErrorCode::Validation, "NotAdopted", "the stream was not adopted");
     const auto device = local(adopted.client()).reachable_device();
     if (!device.has_value()) return device.error();
     return (*device)->release_stream(rt::queue_of(adopted.id()));
@@ -116,11 +104,7 @@ Result<LoadedModule> LoadedModule::from_file(const Client& client, const std::st
       in.read(image.data(), static_cast<std::streamsize>(bytes));
     }
     if (!is_file || failed || !in) {
-      Error::Data data;
-      data.code = ErrorCode::NotFound;
-      data.rule = "NoSuchFile";
-      data.message = "'" + path + "' cannot be read" + (is_file || !std::filesystem::exists(path, failed) ? "" : ": it is no regular file");
-      return Error(std::move(data));
+      return make_error(ErrorCode::NotFound, "NoSuchFile", "'" + path + "' cannot be read" + (is_file || !std::filesystem::exists(path, failed) ? "" : ": it is no regular file"));
     }
     return from_memory(client, image, "'" + path + "'");
   });
@@ -135,11 +119,7 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
   facts.kernel = entry;
   const auto refused = [&](Error error) { return local(state_->client).refused_loaded(uses, rt::of_launch(facts, std::move(error))); };
   if (!(stream.client() == state_->client)) {
-    Error::Data data;
-    data.code = ErrorCode::ForeignHandle;
-    data.rule = "ForeignHandle";
-    data.message = "the stream belongs to " + stream.client().server().label() + ", the module to " + state_->client.server().label();
-    return refused(Error(std::move(data)));
+    return refused(make_error(ErrorCode::ForeignHandle, "ForeignHandle", "the stream belongs to " + stream.client().server().label() + ", the module to " + state_->client.server().label()));
   }
   const auto device = local(state_->client).reachable_device();
   if (!device.has_value()) return device.error();
@@ -159,10 +139,8 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
   }
   const std::vector<rt::ModuleEntry::Param>& wanted = found->entry.params;
   if (params.size() != wanted.size()) {
-    return refused(wrong("ArgumentCount",
-                         "the entry takes " + std::to_string(wanted.size()) + (wanted.size() == 1 ? " argument" : " arguments") +
-                             " and was given " + std::to_string(params.size()) + "; compare with its .param list",
-                         entry, params.size(), wanted.size()));
+    return refused(make_error(ErrorCode::Validation, "ArgumentCount", "the entry takes " + std::to_string(wanted.size()) + (wanted.size() == 1 ? " argument" : " arguments") +
+                             " and was given " + std::to_string(params.size()) + "; compare with its .param list", {.kernel = entry, .requested = params.size(), .limit = wanted.size(), .numbers = Error::Numbers::NotEqual}));
   }
   std::vector<std::byte> block(found->entry.bytes);
   for (std::size_t i = 0; i < params.size(); ++i) {
@@ -176,11 +154,9 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
       bytes = std::as_bytes(std::span(&address, 1));
     }
     if (bytes.size() != wanted[i].size) {
-      return refused(wrong("ArgumentSize",
-                           argument + " has " + std::to_string(bytes.size()) + " bytes" +
+      return refused(make_error(ErrorCode::Validation, "ArgumentSize", argument + " has " + std::to_string(bytes.size()) + " bytes" +
                                (params[i].is_buffer() ? " (a buffer's address)" : "") + ", and the entry's parameter there has " +
-                               std::to_string(wanted[i].size) + " bytes; compare with its .param list",
-                           entry, bytes.size(), wanted[i].size));
+                               std::to_string(wanted[i].size) + " bytes; compare with its .param list", {.kernel = entry, .requested = bytes.size(), .limit = wanted[i].size, .numbers = Error::Numbers::NotEqual}));
     }
     std::memcpy(block.data() + wanted[i].offset, bytes.data(), bytes.size());
   }

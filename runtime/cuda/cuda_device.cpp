@@ -11,6 +11,7 @@
 #include "cuda/ptx_target.h"
 #include "cuda/queues.h"
 #include "cuda/staging_pool.h"
+#include "src/make_error.h"
 #include "src/server.h"
 
 namespace kiln::rt {
@@ -83,11 +84,7 @@ class CudaDevice final : public Device {
   Result<std::uint32_t> adopt_stream(void* stream) override;
   Result<void> release_stream(std::uint32_t queue) override {
     if (queues_.release(queue)) return {};
-    Error::Data data;
-    data.code = ErrorCode::Validation;
-    data.rule = "NotAdopted";
-    data.message = "the stream is not adopted, or it was released before";
-    return Error(std::move(data));
+    return make_error(ErrorCode::Validation, "NotAdopted", "the stream is not adopted, or it was released before");
   }
   Result<void> check_foreign(std::uint64_t address, std::uint64_t bytes) override;
 
@@ -167,12 +164,8 @@ Result<void> CudaDevice::start() {
   limits_.ptx_version = ptx_of_driver(session_->driver().version);
   target_ = best_target(limits_.capability, limits_.ptx_version);
   if (target_.empty()) {
-    Error::Data data;
-    data.code = ErrorCode::NotFound;
-    data.rule = "ComputeCapabilityTooLow";
-    data.message = session_->name() + " has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
-                   ", and Kiln needs 7.5 or newer";
-    return Error(std::move(data));
+    return make_error(ErrorCode::NotFound, "ComputeCapabilityTooLow", session_->name() + " has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
+                   ", and Kiln needs 7.5 or newer");
   }
   limits_.portable_shared = positive(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 * 1024);
   limits_.most_shared = std::max(limits_.portable_shared, value(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
@@ -305,11 +298,7 @@ Result<ModuleEntry> CudaDevice::entry(const std::shared_ptr<DeviceModule>& modul
 Result<std::uint32_t> CudaDevice::adopt_stream(void* stream) {
   const auto handle = static_cast<CUstream>(stream);
   const auto refused = [&](const char* rule, std::string message) {
-    Error::Data data;
-    data.code = ErrorCode::ForeignHandle;
-    data.rule = rule;
-    data.message = std::move(message);
-    return Error(std::move(data));
+    return make_error(ErrorCode::ForeignHandle, rule, std::move(message));
   };
   if (session_->poisoned()) return session_->lost(Phase::Transfer);
   if (handle != nullptr) {
@@ -341,22 +330,16 @@ Result<void> CudaDevice::check_foreign(std::uint64_t pointer, std::uint64_t byte
   if (r == CUDA_SUCCESS) r = call.cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, pointer);
   const bool unknown = r == CUDA_ERROR_INVALID_VALUE;  // no address that the driver gave out
   if (r != CUDA_SUCCESS && !unknown) return session_->failed(r, Phase::Allocate, "adopting memory");
-  Error::Data data;
-  data.code = ErrorCode::ForeignHandle;
-  data.rule = "ForeignHandle";
   if (unknown || type != CU_MEMORYTYPE_DEVICE || ordinal != session_->device()) {
-    data.message = "the memory to adopt is not device memory of " + session_->label() +
-                   (unknown ? ": the driver does not know the address" : "") + "; adopt what was allocated there and is not freed";
-    return Error(std::move(data));
+    return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
+                      "the memory to adopt is not device memory of " + session_->label() +
+                          (unknown ? ": the driver does not know the address" : "") + "; adopt what was allocated there and is not freed");
   }
   if (pointer < begin || bytes > size || pointer - begin > size - bytes) {
-    data.code = ErrorCode::Validation;
-    data.rule = "BindingRange";
-    data.message =
-        "the memory to adopt has " + std::to_string(begin + size - pointer) + " bytes from that address on, not " + std::to_string(bytes);
-    data.requested = bytes;
-    data.limit = begin + size - pointer;
-    return Error(std::move(data));
+    return make_error(
+        ErrorCode::Validation, "BindingRange",
+        "the memory to adopt has " + std::to_string(begin + size - pointer) + " bytes from that address on, not " + std::to_string(bytes),
+        {.requested = bytes, .limit = begin + size - pointer});
   }
   memory_.open_tasks(pointer, bytes).for_each([&](Event e) { queues_.wait(e); });
   return {};
@@ -405,19 +388,11 @@ Result<Event> CudaDevice::submit(Task& base, std::uint32_t queue, const After& a
 
 Result<std::unique_ptr<Device>> make_cuda_device(const Driver& driver, int ordinal, const CudaOptions& options) {
   if (!driver.ok()) {
-    Error::Data data;
-    data.code = ErrorCode::NotFound;
-    data.rule = driver.state == DriverState::NoLibrary ? "NoDriver" : name(driver.state);
-    data.message = driver.sentence;
-    return Error(std::move(data));
+    return make_error(ErrorCode::NotFound, driver.state == DriverState::NoLibrary ? "NoDriver" : name(driver.state), driver.sentence);
   }
   if (ordinal < 0 || ordinal >= driver.devices) {
-    Error::Data data;
-    data.code = ErrorCode::NotFound;
-    data.rule = "NoSuchDevice";
-    data.message = "there is no device cuda:" + std::to_string(ordinal) + "; the CUDA driver has " + std::to_string(driver.devices) +
-                   (driver.devices == 1 ? " device, cuda:0" : " devices, cuda:0 to cuda:" + std::to_string(driver.devices - 1));
-    return Error(std::move(data));
+    return make_error(ErrorCode::NotFound, "NoSuchDevice", "there is no device cuda:" + std::to_string(ordinal) + "; the CUDA driver has " + std::to_string(driver.devices) +
+                   (driver.devices == 1 ? " device, cuda:0" : " devices, cuda:0 to cuda:" + std::to_string(driver.devices - 1)));
   }
   return or_no_memory([&]() -> Result<std::unique_ptr<Device>> {
     auto session = Session::open(driver, ordinal);

@@ -1,6 +1,7 @@
 #include "cuda/errors.h"
 
 #include "src/device.h"
+#include "src/make_error.h"
 
 namespace kiln::cuda {
 namespace {
@@ -133,12 +134,7 @@ std::string result_text(CUresult code) { return std::string(result_row(code).nam
 
 Error driver_error(CUresult code, Phase phase, const std::string& doing, const std::string& kernel) {
   const ResultRow& row = result_row(code);
-  Error::Data data;
-  data.code = code_of(row.kind, phase);
-  data.rule = row.name;
-  data.kernel = kernel;
-  data.message = doing + ": the CUDA driver answers " + result_text(code) + ", " + row.cause + "; " + row.remedy;
-  return Error(std::move(data));
+  return make_error(code_of(row.kind, phase), row.name, doing + ": the CUDA driver answers " + result_text(code) + ", " + row.cause + "; " + row.remedy, {.kernel = kernel});
 }
 
 Error poisoned_error(const Error& first, Phase phase, const std::string& device) {

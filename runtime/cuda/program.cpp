@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cuda/ptx_target.h"
+#include "src/make_error.h"
 
 namespace kiln::cuda {
 namespace {
@@ -13,11 +14,7 @@ constexpr std::size_t kLogBytes = 8192;
 std::string text(const Dim3& d) { return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")"; }
 
 Error not_loadable(std::string message, const char* rule, ErrorCode code = ErrorCode::CompileUnsupported) {
-  Error::Data data;
-  data.code = code;
-  data.rule = rule;
-  data.message = std::move(message);
-  return Error(std::move(data));
+  return make_error(code, rule, std::move(message));
 }
 
 }  // namespace
@@ -141,14 +138,7 @@ int Program::attribute(CUfunction_attribute attribute) const {
 
 Error Program::refused(const char* rule, std::string message, std::optional<std::uint64_t> requested,
                        std::optional<std::uint64_t> limit) const {
-  Error::Data data;
-  data.code = ErrorCode::TooManyResources;
-  data.rule = rule;
-  data.kernel = kernel_;
-  data.message = std::move(message);
-  data.requested = requested;
-  data.limit = limit;
-  return Error(std::move(data));
+  return make_error(ErrorCode::TooManyResources, rule, std::move(message), {.kernel = kernel_, .requested = requested, .limit = limit});
 }
 
 std::optional<Error> Program::prepare(const LaunchConfig& config) const {

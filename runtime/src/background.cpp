@@ -7,14 +7,12 @@
 #include <system_error>
 #include <utility>
 
+#include "src/make_error.h"
+
 namespace kiln::rt {
 
 Error no_thread() {
-  Error::Data data;
-  data.code = ErrorCode::OutOfMemory;
-  data.rule = "NoThread";
-  data.message = "the system starts no thread for host calls and for what is to go on later; it may work once other threads have ended";
-  return Error(std::move(data));
+  return make_error(ErrorCode::OutOfMemory, "NoThread", "the system starts no thread for host calls and for what is to go on later; it may work once other threads have ended");
 }
 
 struct Background::State {

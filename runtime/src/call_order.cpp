@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "src/make_error.h"
+
 namespace kiln::rt {
 namespace {
 
@@ -100,24 +102,13 @@ CallOrder::Wait::~Wait() {
 }
 
 Error CallOrder::waits_for_itself() {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = "WaitsForItself";
-  data.message =
-      "a host call would wait for work that starts only when the call has returned: work behind it in its stream, in a stream that shares "
-      "a queue with it, or work that waits for either; let the call return first, or wait for what was enqueued before it";
-  return Error(std::move(data));
+  return make_error(ErrorCode::Validation, "WaitsForItself", "a host call would wait for work that starts only when the call has returned: work behind it in its stream, in a stream that shares "
+      "a queue with it, or work that waits for either; let the call return first, or wait for what was enqueued before it");
 }
 
 Error CallOrder::too_much_behind() {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = "TooMuchBehindCall";
-  data.message = "a host call may enqueue no more than " + std::to_string(kRoom) +
-                 " operations that start only when it has returned; let it return, and go on in another call";
-  data.requested = std::uint64_t{kRoom} + 1;
-  data.limit = kRoom;
-  return Error(std::move(data));
+  return make_error(ErrorCode::Validation, "TooMuchBehindCall", "a host call may enqueue no more than " + std::to_string(kRoom) +
+                 " operations that start only when it has returned; let it return, and go on in another call", {.requested = std::uint64_t{kRoom} + 1, .limit = kRoom});
 }
 
 }  // namespace kiln::rt

@@ -5,6 +5,7 @@
 #include "src/launch_modes.h"
 #include "src/launch_validation.h"
 #include "src/local_server.h"
+#include "src/make_error.h"
 #include "src/memory_order.h"
 
 namespace kiln::rt {
@@ -17,11 +18,7 @@ std::uint64_t ceil_div(std::uint64_t n, std::uint64_t d) { return n / d + (n % d
 }  // namespace
 
 Error no_kernel() {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = "NoKernel";
-  data.message = "the launch names no kernel";
-  return Error(std::move(data));
+  return make_error(ErrorCode::Validation, "NoKernel", "the launch names no kernel");
 }
 
 Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& request) {
@@ -116,15 +113,9 @@ std::optional<LocalServer::Refusal> LocalServer::choose_block(const LaunchReques
   std::uint64_t blocks = ceil_div(n, config.block.x);
   if (config.cluster.x > 1) blocks = ceil_div(blocks, config.cluster.x) * config.cluster.x;
   if (blocks > properties().max_grid.x) {
-    Error::Data data;
-    data.code = ErrorCode::TooManyResources;
-    data.rule = "DeviceDimensionExceeded";
-    data.message = std::to_string(n) + " threads are " + std::to_string(blocks) + " blocks of " + std::to_string(config.block.x) +
+    return Refusal{of_launch(facts, make_error(ErrorCode::TooManyResources, "DeviceDimensionExceeded", std::to_string(n) + " threads are " + std::to_string(blocks) + " blocks of " + std::to_string(config.block.x) +
                    ", and " + properties().name + " takes at most " + std::to_string(properties().max_grid.x) +
-                   " along x; launch several times, or give each thread more to do";
-    data.requested = blocks;
-    data.limit = properties().max_grid.x;
-    return Refusal{of_launch(facts, Error(std::move(data)))};
+                   " along x; launch several times, or give each thread more to do", {.requested = blocks, .limit = properties().max_grid.x}))};
   }
   config.grid = Dim3(blocks);
   return std::nullopt;

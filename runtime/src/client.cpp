@@ -12,6 +12,7 @@
 #include "src/allocation.h"
 #include "src/call_order.h"
 #include "src/config.h"
+#include "src/make_error.h"
 #include "src/server.h"
 
 namespace kiln {
@@ -33,14 +34,6 @@ Result<std::shared_ptr<Server>> cpu_server(unsigned number) {
     server = rt::make_server(std::move(*device));
   }
   return server;
-}
-
-Error unusable(const char* rule, std::string message) {
-  Error::Data data;
-  data.code = ErrorCode::NotFound;
-  data.rule = rule;
-  data.message = std::move(message);
-  return Error(std::move(data));
 }
 
 // The process's server for one GPU; immortal too, since programs are compiled once a server. A failure is not kept.
@@ -72,7 +65,7 @@ Result<Client> open_named(const std::string& device) {
   const bool other_cpu = device.starts_with("cpu:") && is_number(device.substr(4));
   const unsigned number = other_cpu ? static_cast<unsigned>(std::stoi(device.substr(4))) : 0;
   if (number >= kCpuDevices) {
-    return unusable("NoSuchDevice", "there is no device '" + device + "'; a process can have " + std::to_string(kCpuDevices) +
+    return make_error(ErrorCode::NotFound, "NoSuchDevice", "there is no device '" + device + "'; a process can have " + std::to_string(kCpuDevices) +
                                         " devices on its processor, cpu:0 (which is cpu) to cpu:" + std::to_string(kCpuDevices - 1));
   }
   if (device == "cpu" || other_cpu) {
@@ -88,7 +81,7 @@ Result<Client> open_named(const std::string& device) {
     data.message = "device '" + device + "' cannot be opened: " + data.message + "; the device cpu can always be used";
     return Error(std::move(data));
   }
-  return unusable("UnknownDevice", "there is no device '" + device + "'; the names are cpu, cpu:N, cuda and cuda:N");
+  return make_error(ErrorCode::NotFound, "UnknownDevice", "there is no device '" + device + "'; the names are cpu, cpu:N, cuda and cuda:N");
 }
 
 }  // namespace
@@ -127,18 +120,15 @@ void Client::log_bytes(std::uint64_t bytes) const { server_->log_bytes(bytes); }
 StreamPriority Stream::priority() const { return rt::stream_priority(id_); }
 Result<void> Stream::sync() const { return client_.server().sync_stream(id_); }
 Result<void> Stream::flush() const { return client_.server().flush(id_); }
-Result<void> Stream::call(std::function<void()> function) const {
+Result<void> Stream::call(std::function<void()> function, std::source_location where) const {
   return rt::or_no_memory([&]() -> Result<void> {
     if (!function) {
-      Error::Data data;
-      data.code = ErrorCode::Validation;
-      data.rule = "NoFunction";
-      data.message = "the host call has no function";
-      return Error(std::move(data));
+      return make_error(ErrorCode::Validation, "NoFunction", "the host call has no function");
     }
-    return client_.server().call(id_, [function = std::move(function)](const Error* lost) {
+    auto in_turn = [function = std::move(function)](const Error* lost) {
       if (lost == nullptr) function();
-    });
+    };
+    return client_.server().call(id_, std::move(in_turn), where);
   });
 }
 Event Stream::record() const {
@@ -154,12 +144,8 @@ Result<void> Stream::wait(const Event& event) const {
   if (event.server_ == nullptr) return {};
   if (event.server_.get() != &client_.server()) {
     return rt::or_no_memory([&]() -> Result<void> {
-      Error::Data data;
-      data.code = ErrorCode::ForeignHandle;
-      data.rule = "ForeignHandle";
-      data.message = "the event is of another device, " + event.server_->label() + ", and the stream of " + client_.server().label() +
-                     "; wait for it on the host with sync()";
-      return Error(std::move(data));
+      return make_error(ErrorCode::ForeignHandle, "ForeignHandle", "the event is of another device, " + event.server_->label() + ", and the stream of " + client_.server().label() +
+                     "; wait for it on the host with sync()");
     });
   }
   return client_.server().wait_event(id_, {event.queue_, event.position_});

@@ -9,17 +9,14 @@
 #include <thread>
 
 #include "src/logging.h"
+#include "src/make_error.h"
 #include "src/server.h"
 
 namespace kiln::rt {
 namespace {
 
 Error wrong_variable(const SettingRow& row, const std::string& value) {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = "Configuration";
-  data.message = std::string("the variable ") + row.variable + " is '" + value + "', and it takes " + allowed(row);
-  return Error(std::move(data));
+  return make_error(ErrorCode::Validation, "Configuration", std::string("the variable ") + row.variable + " is '" + value + "', and it takes " + allowed(row));
 }
 
 std::optional<std::uint64_t> number(const SettingRow& row, std::string_view text) {

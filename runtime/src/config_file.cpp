@@ -10,6 +10,7 @@
 
 #include "src/config.h"
 #include "src/logging.h"
+#include "src/make_error.h"
 
 namespace kiln::rt {
 namespace {
@@ -20,12 +21,7 @@ constexpr const char* kName = "kiln.json";
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
 Error wrong_file(std::string message, std::string place, ErrorCode code = ErrorCode::Validation) {
-  Error::Data data;
-  data.code = code;
-  data.rule = "Configuration";
-  data.message = std::move(message);
-  data.place = std::move(place);
-  return Error(std::move(data));
+  return make_error(code, "Configuration", std::move(message), {.place = std::move(place)});
 }
 
 // Gives characters to the parser and counts the lines it has taken.

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "src/make_error.h"
 #include "src/profile/time_marks.h"
 
 namespace kiln::rt {
@@ -20,22 +21,13 @@ std::byte* Task::reserve_params(std::size_t size) {
 }
 
 Error lost_device(ErrorCode code, const std::string& label, Error first) {
-  Error::Data data;
-  data.code = code;
-  data.rule = "DevicePoisoned";
-  data.message = label + " is lost to this process since its first failure; start a new process to use it, or another device in this one";
-  data.causes.push_back(std::move(first));
-  return Error(std::move(data));
+  return make_error(code, "DevicePoisoned", label + " is lost to this process since its first failure; start a new process to use it, or another device in this one", {.causes = {std::move(first)}});
 }
 
 namespace {
 
 Error has_none(const Device& device, const char* what) {
-  Error::Data data;
-  data.code = ErrorCode::UnsupportedIo;
-  data.rule = "NotOfThisDevice";
-  data.message = device.label() + " " + what;
-  return Error(std::move(data));
+  return make_error(ErrorCode::UnsupportedIo, "NotOfThisDevice", device.label() + " " + what);
 }
 
 }  // namespace

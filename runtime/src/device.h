@@ -146,7 +146,8 @@ class Task {
   struct Label {
     const std::string *name = nullptr, *place = nullptr;
     std::uint64_t stream = 0;
-    bool known = false;  // the stream is
+    bool known = false;            // the stream is
+    std::uint64_t operations = 0;  // of a graph
   } label;
 
   // Zeroed room for the parameter block. Allocates only above kInline bytes, and then once.

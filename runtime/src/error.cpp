@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "src/make_error.h"
 
 namespace kiln {
 
@@ -112,6 +115,20 @@ void append_text(std::string& to, const Error& error, std::size_t indent) {
 }  // namespace
 
 const char* name(ErrorCode code) { return row(code).name; }
+
+Error make_error(ErrorCode code, std::string rule, std::string message, ErrorFacts facts) {
+  Error::Data data;
+  data.code = code;
+  data.rule = std::move(rule);
+  data.message = std::move(message);
+  data.kernel = std::move(facts.kernel);
+  data.place = std::move(facts.place);
+  data.requested = facts.requested;
+  data.limit = facts.limit;
+  data.numbers = facts.numbers;
+  data.causes = std::move(facts.causes);
+  return Error(std::move(data));
+}
 
 std::string Error::numbers() const {
   const Data& d = data();

@@ -7,6 +7,7 @@
 #include "kiln/ir/message.h"
 #include "src/dynamic_grid.h"
 #include "src/launch_logs.h"
+#include "src/make_error.h"
 
 namespace kiln::rt {
 namespace {
@@ -67,13 +68,7 @@ Error out_of_bounds(const ir::FaultRecord& record, const Program& program) {
 }
 
 Error no_scratch(const ir::FaultRecord& record, const Program& program) {
-  Error::Data data;
-  data.code = ErrorCode::LaunchOutOfMemory;
-  data.kernel = *program.name;
-  data.message =
-      "the device has no memory for the " + std::to_string(record.index) + " bytes of shared memory and carried values of a block";
-  data.requested = record.index;
-  return Error(std::move(data));
+  return make_error(ErrorCode::LaunchOutOfMemory, {}, "the device has no memory for the " + std::to_string(record.index) + " bytes of shared memory and carried values of a block", {.kernel = *program.name, .requested = record.index});
 }
 
 }  // namespace

@@ -5,21 +5,15 @@
 #include <string>
 
 #include "kiln/runtime/staging.h"
+#include "src/make_error.h"
 #include "src/memory_order.h"
+#include "src/read_turn.h"
 #include "src/server_enter.h"
 
 namespace kiln::rt {
 namespace {
 
 LocalServer& local(Server& server) { return static_cast<LocalServer&>(server); }  // all of this process are
-
-Error refused(ErrorCode code, const char* rule, std::string message) {
-  Error::Data data;
-  data.code = code;
-  data.rule = rule;
-  data.message = std::move(message);
-  return Error(std::move(data));
-}
 
 }  // namespace
 
@@ -110,101 +104,12 @@ Result<void> LocalServer::settle(HostMemory& memory, bool reads_too) {
       [](const Error&) {});
 }
 
-Result<void> LocalServer::upload_from(std::uint64_t stream, const Binding& to, HostMemory& from, std::uint64_t first) {
-  return enter_on(
-      stream,
-      [&]() -> Result<void> {
-        if (auto ok = usable(to, "the target of the upload"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
-        if (from.server.get() != this) {
-          return refused_transfer(to, nullptr,
-                                  refused(ErrorCode::ForeignHandle, "ForeignHandle",
-                                          "the host memory belongs to another device, " + from.server->label() + ", not to " + label()));
-        }
-        if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
-        bool unknown = false;
-        {
-          const std::lock_guard lock(from.mutex);
-          unknown = from.refused.has_value() || !from.downloads.empty();
-        }
-        // What a download left there goes no further before it is known to be what was read.
-        if (unknown)
-          if (auto ok = settle(from, false); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
-        if (auto recorded = captures_.record_write(stream, to, from.mapped.host + first)) return std::move(*recorded);
-        HeldTask task(*device_);
-        task->kind = Task::Kind::Upload;
-        task->to = at_byte(to.range.begin);
-        task->from = from.mapped.host + first;
-        task->bytes = to.range.end - to.range.begin;
-        const MemoryRange target = memory_range(to);
-        Event at;
-        auto done = transfer(stream, task, LogKind::HostWrite, *to.memory, {&target, 1}, nullptr, {}, &at);
-        const std::lock_guard lock(from.mutex);
-        from.reads.add(at);
-        return done;
-      },
-      [&](const Error& why) { rt::claim(to, why); });
-}
-
-Result<void> LocalServer::download_to(std::uint64_t stream, const Binding& from, HostMemory& to, std::uint64_t first) {
-  return enter(
-      [&]() -> Result<void> {
-        const auto failed = [&](Error error) -> Error {  // or what was there before would be taken for what was to be read
-          const std::lock_guard lock(to.mutex);
-          if (!to.refused) to.refused = error;
-          return error;
-        };
-        if (auto ok = usable(from, "what is downloaded"); !ok.has_value()) return failed(ok.error());
-        if (to.server.get() != this) {
-          return refused(ErrorCode::ForeignHandle, "ForeignHandle",
-                         "the host memory belongs to another device, " + to.server->label() + ", not to " + label());
-        }
-        if (empty(from)) return device_state(ErrorCode::IoDevicePoisoned);
-        if (auto ok = captures_.refuse(stream, "a copy to pinned memory", Captures::Refused::IsPart); !ok.has_value())
-          return failed(ok.error());
-        if (auto ok = map_late(*from.memory); !ok.has_value()) return failed(ok.error());
-        HeldTask task(*device_);
-        task->kind = Task::Kind::Download;
-        task->to = to.mapped.host + first;
-        task->bytes = from.range.end - from.range.begin;
-        const std::uint64_t task_bytes = task->bytes;
-        std::vector<std::unique_ptr<LogRead>> over;
-        const std::lock_guard lock(enqueue_);
-        const std::lock_guard host_lock(to.mutex);
-        to.downloads.reserve(to.downloads.size() + 1);
-        auto place = std::make_unique<LogRead>(log_, memory_range(from));
-        if (auto known = place->verdict(); !known.has_value()) {
-          if (!to.refused) to.refused = known.error();
-          return known;
-        }
-        After after = to.reads;
-        after.add(to.writes);
-        order_read(*from.memory, after);
-        task->from = address(from);
-        const Result<Event> event = task.submit(queue_of(stream), after);
-        if (!event.has_value()) {
-          if (!to.refused) to.refused = event.error();
-          return event.error();
-        }
-        note_read(*from.memory, *event);
-        to.writes.add(*event);
-        if (task_bytes == to.bytes) {  // nothing is left of what was there
-          to.refused.reset();
-          over.swap(to.downloads);
-          to.downloads.reserve(1);
-        }
-        to.downloads.push_back(std::move(place));
-        return {};
-      },
-      [](const Error&) {});
-}
-
 Result<const std::byte*> LocalServer::open_view(std::uint64_t stream, const Binding& from) {
   return enter(
       [&]() -> Result<const std::byte*> {
         if (auto ok = usable(from, "what is viewed"); !ok.has_value()) return ok.error();
         if (!device_->host_addressable()) {
-          return refused(ErrorCode::UnsupportedIo, "HostViewUnsupported",
-                         "the host does not reach the memory of " + label() + "; read() copies it, HostBuffer does without waiting");
+          return make_error(ErrorCode::UnsupportedIo, "HostViewUnsupported", "the host does not reach the memory of " + label() + "; read() copies it, HostBuffer does without waiting");
         }
         if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok.error();
         if (empty(from)) return nullptr;
@@ -213,27 +118,15 @@ Result<const std::byte*> LocalServer::open_view(std::uint64_t stream, const Bind
         HeldTask task(*device_);
         task->kind = Task::Kind::Host;
         task->bytes = from.range.end - from.range.begin;
-        Task& turn = *task;
-        std::unique_lock lock(enqueue_);
-        const LogRead place(log_, memory_range(from));
-        After after;
-        order_read(*from.memory, after);
-        After before = after;
-        before.add(device_->last(queue_of(stream)));
-        const CallOrder::Wait wait(*device_, before);
-        if (!wait.allowed()) return CallOrder::waits_for_itself();
-        const Result<Event> event = task.submit(queue_of(stream), after);
-        if (!event.has_value()) return event.error();
-        note_read(*from.memory, *event);
-        ++from.memory->host_views;
-        lock.unlock();
-        device_->begin_host(turn);
-        device_->finish_host(turn);
-        confirm();
-        Result<void> verdict = device_state(ErrorCode::IoDevicePoisoned);
-        if (verdict.has_value()) verdict = place.verdict();
+        bool open = false;
+        const Result<void> verdict = read_in_turn(
+            stream, task, *from.memory, from.range.begin, {memory_range(from)}, [](const Task&) {},
+            [&] {
+              ++from.memory->host_views;
+              open = true;
+            });
         if (verdict.has_value()) return address(from);
-        close_view(*from.memory);
+        if (open) close_view(*from.memory);
         return verdict.error();
       },
       [](const Error&) {});
@@ -268,17 +161,9 @@ bool host_memory_ready(const HostMemory& memory) {
   return local(*memory.server).over(memory, false);
 }
 
-Result<void> upload(const Stream& stream, const Binding& to, HostMemory& from, std::uint64_t first) {
-  return local(stream.client().server()).upload_from(stream.id(), to, from, first);
-}
-Result<void> download(const Stream& stream, const Binding& from, HostMemory& to, std::uint64_t first) {
-  return local(stream.client().server()).download_to(stream.id(), from, to, first);
-}
-
 Result<void> host_range(std::uint64_t first, std::uint64_t count, std::uint64_t size) {
   if (first <= size && count <= size - first) return {};
-  return refused(ErrorCode::Validation, "HostRange",
-                 std::to_string(count) + " elements from " + std::to_string(first) + " on reach beyond the " + std::to_string(size) +
+  return make_error(ErrorCode::Validation, "HostRange", std::to_string(count) + " elements from " + std::to_string(first) + " on reach beyond the " + std::to_string(size) +
                      " of the host memory");
 }
 

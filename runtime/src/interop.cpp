@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "src/local_server.h"
+#include "src/make_error.h"
 #include "src/memory_order.h"
 #include "src/strided.h"
 
@@ -13,14 +14,6 @@ namespace kiln {
 namespace {
 
 rt::LocalServer& local(const Client& client) { return static_cast<rt::LocalServer&>(client.server()); }  // all of this process are
-
-Error refused(const char* rule, std::string message, ErrorCode code = ErrorCode::Validation) {
-  Error::Data data;
-  data.code = code;
-  data.rule = rule;
-  data.message = std::move(message);
-  return Error(std::move(data));
-}
 
 // What DLPack calls our types. Code 255: it has no name for it.
 dlpack::DataType dlpack_type(ir::Type type) {
@@ -83,7 +76,7 @@ Result<Managed*> make_export(const Client& client, const rt::StridedBinding& vie
     }
     const bool only = memory != nullptr && memory->read_only;
     if constexpr (std::is_same_v<Managed, dlpack::ManagedTensor>)
-      if (only) return refused("ReadOnlyMemory", "the memory was imported to be read only, which a tensor of this form cannot say");
+      if (only) return make_error(ErrorCode::Validation, "ReadOnlyMemory", "the memory was imported to be read only, which a tensor of this form cannot say");
     if (auto ok = local(client).pin_address(view.binding); !ok.has_value()) return ok.error();
     auto made = std::make_unique<Export<Managed>>();
     made->memory = memory;
@@ -122,31 +115,28 @@ Result<rt::Imported> import_tensor(const Client& client, Managed* managed, bool 
   const dlpack::Device device = device_of(client);
   const bool host = device.type == dlpack::kCpu && (tensor.device.type == dlpack::kCpu || tensor.device.type == dlpack::kCudaHost);
   if (!host && (tensor.device.type != device.type || tensor.device.id != device.id)) {
-    return refused("DlpackDevice",
-                   "the tensor is on device " + std::to_string(tensor.device.id) + " of DLPack's type " +
+    return make_error(ErrorCode::ForeignHandle, "DlpackDevice", "the tensor is on device " + std::to_string(tensor.device.id) + " of DLPack's type " +
                        std::to_string(tensor.device.type) + ", and " + client.server().label() + " is device " + std::to_string(device.id) +
-                       " of type " + std::to_string(device.type) + "; move it there first",
-                   ErrorCode::ForeignHandle);
+                       " of type " + std::to_string(device.type) + "; move it there first");
   }
   if (tensor.type.code != wanted.code || tensor.type.bits != wanted.bits || tensor.type.lanes != 1) {
-    return refused("DlpackType", "the tensor's elements are " + text(tensor.type) + ", and those of " + std::string(ir::name(type)) +
+    return make_error(ErrorCode::Validation, "DlpackType", "the tensor's elements are " + text(tensor.type) + ", and those of " + std::string(ir::name(type)) +
                                      " are " + text(wanted));
   }
   if (tensor.rank != static_cast<std::int32_t>(rank))
-    return refused("DlpackRank",
-                   "the tensor has " + std::to_string(tensor.rank) + " dimensions, and " + std::to_string(rank) + " are asked for");
+    return make_error(ErrorCode::Validation, "DlpackRank", "the tensor has " + std::to_string(tensor.rank) + " dimensions, and " + std::to_string(rank) + " are asked for");
   rt::Imported imported;
   bool empty = false;
   std::int64_t packed = 1;
   for (unsigned d = rank; d-- > 0;) {
     const std::int64_t extent = tensor.shape[d];
-    if (extent < 0) return refused("DlpackShape", "dimension " + std::to_string(d) + " of the tensor has extent " + std::to_string(extent));
+    if (extent < 0) return make_error(ErrorCode::Validation, "DlpackShape", "dimension " + std::to_string(d) + " of the tensor has extent " + std::to_string(extent));
     empty = empty || extent == 0;
     imported.extents[d] = static_cast<std::uint64_t>(extent);
     imported.strides[d] = tensor.strides != nullptr ? tensor.strides[d] : packed;
     if (extent == 1 && imported.strides[d] < 0) imported.strides[d] = 0;  // never gone
     if (extent != 0 && __builtin_mul_overflow(packed, extent, &packed))
-      return refused("BufferTooBig", "the tensor has more elements than 64 bits can count", ErrorCode::BufferTooBig);
+      return make_error(ErrorCode::BufferTooBig, "BufferTooBig", "the tensor has more elements than 64 bits can count");
   }
   const std::uint64_t element = ir::byte_size(type);
   const auto hull = rt::strided_hull(imported.extents.data(), imported.strides.data(), rank, element);
@@ -155,10 +145,10 @@ Result<rt::Imported> import_tensor(const Client& client, Managed* managed, bool 
     const auto ends_here = owner_of(managed);
     return imported;
   }
-  if (tensor.data == nullptr) return refused("DlpackShape", "the tensor has elements and no data");
+  if (tensor.data == nullptr) return make_error(ErrorCode::Validation, "DlpackShape", "the tensor has elements and no data");
   auto* const first = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   if (reinterpret_cast<std::uintptr_t>(first) % element != 0) {
-    return refused("ElementAlignment", "elements of " + std::to_string(element) +
+    return make_error(ErrorCode::Validation, "ElementAlignment", "elements of " + std::to_string(element) +
                                            " bytes lie at addresses that are multiples of that, and the tensor's first does not");
   }
   // One that this runtime exported is the memory that it was, so that the order of work on it stays known.
@@ -191,16 +181,16 @@ namespace rt {
 
 Result<Imported> import_dlpack(const Client& client, dlpack::ManagedTensor* tensor, ir::Type type, unsigned rank) {
   return or_no_memory([&]() -> Result<Imported> {
-    if (tensor == nullptr) return refused("DlpackShape", "there is no tensor");
+    if (tensor == nullptr) return make_error(ErrorCode::Validation, "DlpackShape", "there is no tensor");
     return import_tensor(client, tensor, false, type, rank);
   });
 }
 
 Result<Imported> import_dlpack(const Client& client, dlpack::ManagedTensorVersioned* tensor, ir::Type type, unsigned rank) {
   return or_no_memory([&]() -> Result<Imported> {
-    if (tensor == nullptr) return refused("DlpackShape", "there is no tensor");
+    if (tensor == nullptr) return make_error(ErrorCode::Validation, "DlpackShape", "there is no tensor");
     if (tensor->version.major != 1) {
-      return refused("DlpackVersion", "the tensor has version " + std::to_string(tensor->version.major) + "." +
+      return make_error(ErrorCode::Validation, "DlpackVersion", "the tensor has version " + std::to_string(tensor->version.major) + "." +
                                           std::to_string(tensor->version.minor) + " of DLPack, and Kiln knows version 1");
     }
     return import_tensor(client, tensor, (tensor->flags & dlpack::kReadOnly) != 0, type, rank);

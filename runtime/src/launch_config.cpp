@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kiln/runtime/client.h"
+#include "src/make_error.h"
 
 namespace kiln {
 namespace {
@@ -15,17 +16,14 @@ std::uint32_t ceil_div(std::uint32_t n, std::uint32_t d) { return n / d + (n % d
 }  // namespace
 
 void Extent32::refuse(bool negative, std::uint64_t v) {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = "ExtentOutOfRange";
   if (negative) {
-    data.message = "a launch extent must not be negative, and " + std::to_string(static_cast<std::int64_t>(v)) + " is";
-  } else {
-    data.message = "a launch extent must be below 2^32, and " + std::to_string(v) + " is not; spread the items over more axes";
-    data.requested = v;
+    throw Exception(make_error(ErrorCode::Validation, "ExtentOutOfRange",
+                               "a launch extent must not be negative, and " + std::to_string(static_cast<std::int64_t>(v)) + " is",
+                               {.limit = 0xffffffffu}));
   }
-  data.limit = 0xffffffffu;
-  throw Exception(Error(std::move(data)));
+  throw Exception(make_error(ErrorCode::Validation, "ExtentOutOfRange",
+                             "a launch extent must be below 2^32, and " + std::to_string(v) + " is not; spread the items over more axes",
+                             {.requested = v, .limit = 0xffffffffu}));
 }
 
 LaunchConfig for_num_elems(Extent32 n) {
@@ -54,18 +52,9 @@ LaunchConfig automatic(Extent64 n) {
 
 Result<Spread> spread(const Dim3& max_grid, Extent64 n) {
   std::array<std::uint64_t, 3> counts{n.value, 1, 1};
-  const auto refused = [&](ErrorCode code, const char* rule, std::string message, std::uint64_t requested, std::uint64_t limit) {
-    Error::Data data;
-    data.code = code;
-    data.rule = rule;
-    data.message = std::move(message);
-    data.requested = requested;
-    data.limit = limit;
-    return Error(std::move(data));
-  };
   for (int axis = 0; axis < 3; ++axis) {
     if (max_grid[axis] == 0)
-      return refused(ErrorCode::Validation, "ZeroDimension", "a grid without blocks along an axis holds none", n.value, 0);
+      return make_error(ErrorCode::Validation, "ZeroDimension", "a grid without blocks along an axis holds none", {.requested = n.value, .limit = 0});
   }
   for (std::size_t axis = 0; axis < 2 && counts[axis] > max_grid[static_cast<int>(axis)]; ++axis) {
     while (counts[axis] > max_grid[static_cast<int>(axis)]) {
@@ -75,17 +64,15 @@ Result<Spread> spread(const Dim3& max_grid, Extent64 n) {
     }
   }
   if (counts[2] > max_grid.z) {
-    return refused(ErrorCode::TooManyResources, "DeviceDimensionExceeded",
-                   std::to_string(n.value) + " blocks do not fit a grid of (" + std::to_string(max_grid.x) + ", " +
+    return make_error(ErrorCode::TooManyResources, "DeviceDimensionExceeded", std::to_string(n.value) + " blocks do not fit a grid of (" + std::to_string(max_grid.x) + ", " +
                        std::to_string(max_grid.y) + ", " + std::to_string(max_grid.z) + "): they would need " + std::to_string(counts[2]) +
-                       " along z; launch several times, or give each block more to do",
-                   counts[2], max_grid.z);
+                       " along z; launch several times, or give each block more to do", {.requested = counts[2], .limit = max_grid.z});
   }
   Spread result;
   result.grid = Dim3(counts[0], counts[1], counts[2]);
   const std::uint64_t plane = counts[0] * counts[1];  // of 32 bits each
   if (__builtin_mul_overflow(plane, counts[2], &result.blocks))
-    return refused(ErrorCode::Validation, "DimensionProductOverflow", "the grid would have more blocks than 64 bits can count", n.value, 0);
+    return make_error(ErrorCode::Validation, "DimensionProductOverflow", "the grid would have more blocks than 64 bits can count", {.requested = n.value, .limit = 0});
   result.exact = result.blocks == n.value;
   return result;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "src/make_error.h"
 #include "src/strided.h"
 
 namespace kiln::rt {
@@ -20,16 +21,7 @@ struct Violation {
 
   Error operator()(const char* rule, std::string message, std::optional<std::uint64_t> requested = {},
                    std::optional<std::uint64_t> limit = {}, Error::Numbers numbers = Error::Numbers::Beyond) const {
-    Error::Data data;
-    data.code = code;
-    data.rule = rule;
-    data.kernel = facts.kernel;
-    data.place = facts.place;
-    data.message = std::move(message);
-    data.requested = requested;
-    data.limit = limit;
-    data.numbers = numbers;
-    return Error(std::move(data));
+    return make_error(code, rule, std::move(message), {.kernel = facts.kernel, .place = facts.place, .requested = requested, .limit = limit, .numbers = numbers});
   }
 };
 

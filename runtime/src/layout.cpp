@@ -3,6 +3,7 @@
 #include <string>
 
 #include "src/local_server.h"
+#include "src/make_error.h"
 
 namespace kiln::rt {
 
@@ -26,11 +27,7 @@ Result<std::uint64_t> layout(LayoutPolicy policy, std::uint64_t alignment, std::
   if (*dense == 0) return 0;
   std::uint64_t bytes = 0;
   if (fits && !__builtin_mul_overflow(elements, element_bytes, &bytes)) return elements;
-  Error::Data data;
-  data.code = ErrorCode::BufferTooBig;
-  data.rule = "BufferTooBig";
-  data.message = "a buffer whose rows are aligned to " + std::to_string(alignment) + " bytes has more bytes than 64 bits can count";
-  return Error(std::move(data));
+  return make_error(ErrorCode::BufferTooBig, "BufferTooBig", "a buffer whose rows are aligned to " + std::to_string(alignment) + " bytes has more bytes than 64 bits can count");
 }
 
 }  // namespace kiln::rt

@@ -8,8 +8,10 @@
 #include "src/background.h"
 #include "src/launch_modes.h"
 #include "src/launch_validation.h"
+#include "src/make_error.h"
 #include "src/memory_order.h"
 #include "src/profile/timelines.h"
+#include "src/read_turn.h"
 #include "src/server_log.h"
 #include "src/stream_calls.h"
 
@@ -18,21 +20,7 @@ namespace kiln {
 namespace rt {
 namespace {
 
-Error invalid(const char* rule, std::string message, ErrorCode code = ErrorCode::Validation) {
-  Error::Data data;
-  data.code = code;
-  data.rule = rule;
-  data.message = std::move(message);
-  return Error(std::move(data));
-}
-
 std::uint64_t size(const Binding& binding) { return empty(binding) ? 0 : binding.range.end - binding.range.begin; }
-// Later tasks wait for the host's work until this goes away.
-struct FinishHost {
-  Device& device;
-  Task& task;
-  ~FinishHost() { device.finish_host(task); }
-};
 
 }  // namespace
 
@@ -46,7 +34,7 @@ std::shared_ptr<Server> make_server(std::unique_ptr<Device> device, Compiler* co
 
 LocalServer::LocalServer(std::unique_ptr<Device> device, Compiler* compiler)
     : device_(std::move(device)),
-      memory_(std::make_unique<MemoryManager>(*device_)),
+      memory_(std::make_unique<MemoryManager>(*device_, configured_memory(device_->properties()))),
       fault_address_(device_->fault_address()),
       programs_(*device_, compiler),
       slots_(device_->fault_records()),
@@ -176,8 +164,8 @@ Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, con
 
 std::optional<Error> LocalServer::write_blocked(const Allocation& memory) const {
   if (!memory.read_only && memory.host_views == 0) return std::nullopt;
-  if (memory.read_only) return invalid("ReadOnlyMemory", "the memory was imported to be read only, and this would write it; copy it first");
-  return invalid("HostViewOpen", "the host has a view of this memory's bytes, and this would write them; let the view go first");
+  if (memory.read_only) return make_error(ErrorCode::Validation, "ReadOnlyMemory", "the memory was imported to be read only, and this would write it; copy it first");
+  return make_error(ErrorCode::Validation, "HostViewOpen", "the host has a view of this memory's bytes, and this would write them; let the view go first");
 }
 
 // In pieces, as far as the device stages at a time. All are attempted: what one of them leaves behind must not pass for written.
@@ -225,11 +213,11 @@ Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, cons
   if (auto ok = usable(from, "the source of the copy"); !ok.has_value()) return refused_transfer(to, &from, ok.error());
   if (size(to) != size(from)) {
     return refused_transfer(
-        to, &from, invalid("CopySize", "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes"));
+        to, &from, make_error(ErrorCode::Validation, "CopySize", "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes"));
   }
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
   if (to.memory == from.memory && to.range.begin < from.range.end && from.range.begin < to.range.end)
-    return refused_transfer(to, &from, invalid("CopyOverlap", "source and target of the copy overlap"));
+    return refused_transfer(to, &from, make_error(ErrorCode::Validation, "CopyOverlap", "source and target of the copy overlap"));
   for (const Binding* used : {&to, &from})
     if (auto ok = map_for(to, *used); !ok.has_value()) return ok;
   if (auto recorded = captures_.record_copy(stream, to, from)) return std::move(*recorded);
@@ -268,30 +256,9 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
   task->to = nullptr;
   task->bytes = size(piece);
   task->staging = std::move(staging);
-  task->label.stream = stream;
-  task->label.known = true;
-  Task& turn = *task;
-  // The read has its place among the operations, and later writes wait for it.
-  std::unique_lock lock(enqueue_);
-  const LogRead place(log_, memory_range(whole));
-  After after;
-  order_read(*piece.memory, after);
-  task->from = address(piece);
-  After turn_after = after;
-  turn_after.add(device_->last(queue_of(stream)));
-  const CallOrder::Wait wait(*device_, turn_after);
-  if (!wait.allowed()) return CallOrder::waits_for_itself();
-  const Result<Event> event = task.submit(queue_of(stream), after);
-  if (!event.has_value()) return event.error();
-  note_read(*piece.memory, *event);
-  lock.unlock();
-  device_->begin_host(turn);
-  const FinishHost finish{*device_, turn};
-  confirm();
-  if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
-  const Result<void> verdict = place.verdict();
-  if (verdict.has_value()) std::memcpy(to, direct ? turn.from : turn.staging.data(), size(piece));
-  return verdict;
+  return read_in_turn(stream, task, *piece.memory, piece.range.begin, {memory_range(whole)}, [&](const Task& turn) {
+    std::memcpy(to, direct ? turn.from : turn.staging.data(), size(piece));
+  });
 }
 
 Result<void> LocalServer::check_now(std::span<const Binding> ranges) {

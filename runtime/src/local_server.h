@@ -54,7 +54,7 @@ class LocalServer final : public Server {
   Result<void> sync_stream(std::uint64_t stream) override;
   Result<void> sync_all() override;
   Result<void> flush(std::uint64_t stream) override;
-  Result<void> call(std::uint64_t stream, HostCall function) override;
+  Result<void> call(std::uint64_t stream, HostCall function, const std::source_location& where) override;
   Point record(std::uint64_t stream) override;
   Result<void> wait_event(std::uint64_t stream, const Point& point) override;
   bool event_done(const Point& point) override;
@@ -110,10 +110,12 @@ class LocalServer final : public Server {
   Result<void> write_strided(std::uint64_t stream, const StridedBinding& to, const void* from);
   Result<void> copy_strided(std::uint64_t stream, const StridedBinding& to, const StridedBinding& from);
   void claim_strided(const StridedBinding& to, const Error& why) noexcept;
-  // --- host memory and views (host_access.cpp), kiln/runtime/staging.h ----------------------------------------------------
+  // --- host memory and views (host_access.cpp, host_transfer.cpp), kiln/runtime/staging.h ---------------------------------
   Result<std::shared_ptr<HostMemory>> pin(std::uint64_t bytes);
   Result<void> upload_from(std::uint64_t stream, const Binding& to, HostMemory& from, std::uint64_t first);
   Result<void> download_to(std::uint64_t stream, const Binding& from, HostMemory& to, std::uint64_t first);
+  Result<void> upload_strided(std::uint64_t stream, const StridedBinding& to, HostMemory& from, std::uint64_t first);
+  Result<void> download_strided(std::uint64_t stream, const StridedBinding& from, HostMemory& to, std::uint64_t first);
   bool over(const HostMemory& memory, bool reads_too);
   Result<void> settle(HostMemory& memory, bool reads_too);  // waits; what the downloads into it came to
   void unpin(HostMemory& memory) noexcept;
@@ -159,7 +161,7 @@ class LocalServer final : public Server {
   Result<Event> submit_mark(std::uint32_t queue, TimeMark*& mark);
   Result<void> sync_stream_now(std::uint64_t stream);
   Result<void> sync_all_now();
-  Result<void> call_now(std::uint64_t stream, HostCall function);
+  Result<void> call_now(std::uint64_t stream, HostCall function, const std::source_location& where);
   Result<void> wait_event_now(std::uint64_t stream, const Point& point);
   Result<void> when_over_now(const Point& point, std::move_only_function<void()> then);
   Result<void> read_later_now(std::uint64_t stream, const Binding& from, void* to, ReadDone done);
@@ -228,12 +230,28 @@ class LocalServer final : public Server {
   // Why nothing may write the memory now. Under the enqueue lock.
   std::optional<Error> write_blocked(const Allocation& memory) const;
   Result<void> check_strided(const StridedBinding& view, std::string_view what, std::uint64_t& elements) const;
+  Result<void> check_strided_target(const StridedBinding& to, const Binding* from, std::string_view what, std::uint64_t& elements);
   Result<void> read_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, std::byte* to);
   Result<void> write_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, const std::byte* from, bool staged);
+  Result<void> own_host_memory(const HostMemory& memory) const;
+  Result<void> known_host_memory(HostMemory& memory);
+  Result<void> upload_plane(std::uint64_t stream, const Memory& to, const Plane& plane, HostMemory& from);
+  using Places = std::vector<std::unique_ptr<LogRead>>;
+  Result<void> download_plane(std::uint64_t stream, Allocation& from, const Plane& plane, HostMemory& to, Places& places);
+  template <class Check, class Walk>
+  Result<void> download(std::uint64_t stream, const Binding& from, HostMemory& to, const std::uint64_t& bytes, Check&& check, Walk&& walk);
   Result<void> record_plane(std::uint64_t stream, const Memory& to, const Plane& plane, const std::byte* from);
   Result<void> write_staged(std::uint64_t stream, const Binding& to, const std::byte* from);
   Result<void> upload(std::uint64_t stream, const Binding& to, const void* from, Staging staging);
   Result<void> read_piece(std::uint64_t stream, const Binding& whole, const Binding& piece, std::byte* to);
+  // `task`, of the kind Host or Download, reads the memory from byte `first` on. Waits for its turn; where nothing of `ranges` is claimed
+  // `copy(const Task&)` takes the bytes. `noted()` is called under the lock of enqueueing once the read has its place. read_turn.h
+  template <class Copy, class Noted>
+  Result<void> read_in_turn(std::uint64_t stream, HeldTask& task, Allocation& memory, std::uint64_t first, std::vector<MemoryRange> ranges,
+                            Copy&& copy, Noted&& noted);
+  template <class Copy>
+  Result<void> read_in_turn(std::uint64_t stream, HeldTask& task, Allocation& memory, std::uint64_t first, std::vector<MemoryRange> ranges,
+                            Copy&& copy);
   void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot, const LaunchLogMemory* log);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
   // Calls f(memory, writes) for each buffer that the launch reads or writes.

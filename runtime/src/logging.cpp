@@ -1,5 +1,6 @@
 // The log, through spdlog. Compiled with hidden symbols, so that a program may use another version of it.
 #include "src/logging.h"
+#include "src/make_error.h"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -117,11 +118,7 @@ Result<void> set_up_logging(const std::string& levels, const std::string& sink) 
     try {
       log.loggers = make_loggers(sink);
     } catch (const spdlog::spdlog_ex& e) {
-      Error::Data data;
-      data.code = ErrorCode::Validation;
-      data.rule = "Configuration";
-      data.message = "the file of logging.sink cannot be written: " + std::string(e.what());
-      return Error(std::move(data));
+      return make_error(ErrorCode::Validation, "Configuration", "the file of logging.sink cannot be written: " + std::string(e.what()));
     }
     log.sink = sink;
   }

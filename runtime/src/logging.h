@@ -22,8 +22,8 @@ enum class LogArea : std::uint8_t {
   Compile,  // info: each program that is compiled, each batch; debug: kernels that are queued
   Memory,   // debug: allocations
   Stream,   // debug: waits for a stream or for all
-  Capture,  // info: graphs that are made; debug: replays
-  Profile,  // debug: windows
+  Capture,  // info: graphs that are made, and captures that give none; debug: the steps of a capture, replays
+  Profile,  // info: timelines; debug: windows
   Failure,  // warning: a device is lost; info: each operation that fails, with the whole text
 };
 enum class LogLevel : std::uint8_t { Debug, Info, Warning, Error, Off };

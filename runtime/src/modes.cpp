@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/launch_modes.h"
+#include "src/make_error.h"
 #include "src/server.h"
 
 namespace kiln {
@@ -54,11 +55,7 @@ void compile_on(const std::vector<std::weak_ptr<Server>>& servers) noexcept {
 }
 
 Error conflict(std::string message) {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = "ModeConflict";
-  data.message = std::move(message);
-  return Error(std::move(data));
+  return make_error(ErrorCode::Validation, "ModeConflict", std::move(message));
 }
 
 }  // namespace

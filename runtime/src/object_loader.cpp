@@ -11,6 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "src/make_error.h"
+
 namespace kiln::rt {
 namespace {
 
@@ -325,12 +327,7 @@ Result<std::shared_ptr<const LoadedObject>> LoadedObject::load(std::string_view 
   } catch (const Bad& e) { why = e.why; } catch (const std::exception& e) {
     why = e.what();
   }
-  Error::Data data;
-  data.code = ErrorCode::CompileGeneric;
-  data.rule = "BadObject";
-  data.kernel = symbol;
-  data.message = "the host object cannot be loaded: " + why;
-  return Error(std::move(data));
+  return make_error(ErrorCode::CompileGeneric, "BadObject", "the host object cannot be loaded: " + why, {.kernel = symbol});
 }
 
 }  // namespace kiln::rt

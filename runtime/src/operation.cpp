@@ -5,20 +5,9 @@
 
 #include "src/call_order.h"
 #include "src/local_server.h"
+#include "src/make_error.h"
 
 namespace kiln {
-namespace {
-
-Error refused(ErrorCode code, const char* rule, std::string message) {
-  Error::Data data;
-  data.code = code;
-  data.rule = rule;
-  data.message = std::move(message);
-  return Error(std::move(data));
-}
-
-}  // namespace
-
 struct StreamPolicy::State {
   std::vector<Stream> streams;
   std::atomic<std::size_t> next{0};
@@ -31,7 +20,7 @@ StreamPolicy StreamPolicy::single(const Stream& stream) {
 }
 
 StreamPolicy StreamPolicy::round_robin(const Client& client, unsigned streams) {
-  if (streams == 0) throw Exception(refused(ErrorCode::Validation, "NoStreams", "operations in turn need one stream at least"));
+  if (streams == 0) throw Exception(make_error(ErrorCode::Validation, "NoStreams", "operations in turn need one stream at least"));
   auto state = std::make_shared<State>();
   for (unsigned i = 0; i < streams; ++i) state->streams.push_back(client.stream());
   return StreamPolicy(std::move(state));
@@ -134,12 +123,11 @@ Result<void> Run::wait(std::unique_lock<std::mutex>& lock, const bool& over) {
 }
 
 Error gone() {
-  return refused(ErrorCode::Validation, "OperationGone",
-                 "the operation ran before, or was moved into another one; make a new one, or op::share() its value");
+  return make_error(ErrorCode::Validation, "OperationGone", "the operation ran before, or was moved into another one; make a new one, or op::share() its value");
 }
 
 Error dropped() {
-  return refused(ErrorCode::Generic, "OperationDropped", "what the operation belongs to was dropped before this part of it began");
+  return make_error(ErrorCode::Generic, "OperationDropped", "what the operation belongs to was dropped before this part of it began");
 }
 
 Error thrown() noexcept {
@@ -148,13 +136,12 @@ Error thrown() noexcept {
   } catch (const Exception& e) { return e.error(); } catch (const std::bad_alloc&) {
     return rt::no_host_memory();
   } catch (const std::exception& e) {
-    return refused(ErrorCode::Generic, "OperationThrew", std::string("a function of the operation threw: ") + e.what());
-  } catch (...) { return refused(ErrorCode::Generic, "OperationThrew", "a function of the operation threw something"); }
+    return make_error(ErrorCode::Generic, "OperationThrew", std::string("a function of the operation threw: ") + e.what());
+  } catch (...) { return make_error(ErrorCode::Generic, "OperationThrew", "a function of the operation threw something"); }
 }
 
 Error borrowed_gone(const char* what, std::size_t argument) {
-  return refused(ErrorCode::Validation, "BorrowedBufferGone",
-                 (argument == 0 ? std::string(what) : "argument " + std::to_string(argument) + " of the launch of `" + what + "`") +
+  return make_error(ErrorCode::Validation, "BorrowedBufferGone", (argument == 0 ? std::string(what) : "argument " + std::to_string(argument) + " of the launch of `" + what + "`") +
                      " is a buffer that was lent to the operation, and its memory is gone; keep the buffer until the operation runs, or "
                      "move it in");
 }
@@ -167,8 +154,8 @@ std::optional<Client> first_client(std::initializer_list<std::optional<Client>> 
   return std::nullopt;
 }
 
-Result<void> call_later(const Stream& stream, std::move_only_function<void(const Error*)> function) {
-  return stream.client().server().call(stream.id(), std::move(function));
+Result<void> call_later(const Stream& stream, std::move_only_function<void(const Error*)> function, const std::source_location& where) {
+  return stream.client().server().call(stream.id(), std::move(function), where);
 }
 
 void go_on_elsewhere(const Stream& stream, std::move_only_function<void()> then) noexcept {

@@ -5,6 +5,7 @@
 #include "kiln/runtime/prepared.h"
 #include "src/launch_modes.h"
 #include "src/local_server.h"
+#include "src/make_error.h"
 
 namespace kiln {
 namespace rt {
@@ -53,13 +54,8 @@ Result<void> PreparedLaunch::operator()() const { return on(state_->stream); }
 
 Result<void> PreparedLaunch::on(const Stream& stream) const {
   if (!(stream.client() == state_->stream.client())) {
-    Error::Data data;
-    data.code = ErrorCode::ForeignHandle;
-    data.rule = "PreparedElsewhere";
-    data.kernel = state_->request.variant->name();
-    data.message = "the launch was prepared for " + state_->stream.client().server().label() + ", and the stream is one of " +
-                   stream.client().server().label() + "; prepare it for that device";
-    return Error(std::move(data));
+    return make_error(ErrorCode::ForeignHandle, "PreparedElsewhere", "the launch was prepared for " + state_->stream.client().server().label() + ", and the stream is one of " +
+                   stream.client().server().label() + "; prepare it for that device", {.kernel = state_->request.variant->name()});
   }
   return stream.client().server().launch_prepared(stream.id(), *state_);
 }

@@ -9,6 +9,7 @@
 #include "kiln/ir/text.h"
 #include "src/config.h"
 #include "src/logging.h"
+#include "src/make_error.h"
 #include "src/profile/timelines.h"
 #include "src/program_key.h"
 
@@ -22,12 +23,7 @@ bool is_checked(const Variant& variant, Mode mode) {
 }
 
 Error compile_error(ErrorCode code, const std::string& kernel, std::string message, const char* rule = "") {
-  Error::Data data;
-  data.code = code;
-  data.rule = rule;
-  data.kernel = kernel;
-  data.message = std::move(message);
-  return Error(std::move(data));
+  return make_error(code, rule, std::move(message), {.kernel = kernel});
 }
 
 // The device's room, or the host's, may be there the next time; all other failures are the kernel's own, and stay.

@@ -6,6 +6,7 @@
 #include "kiln/ir/eval.h"
 #include "kiln/ir/floats.h"
 #include "src/launch_validation.h"
+#include "src/make_error.h"
 
 namespace kiln::rt {
 namespace {
@@ -97,14 +98,8 @@ Result<Requirements> Requirements::of(const ir::Kernel& kernel) {
     relation.place = ir::to_string(kernel, op.loc);
     const auto value = extractor.step(op.operands[0]);
     if (!value) {
-      Error::Data data;
-      data.code = ErrorCode::CompileValidation;
-      data.rule = "RequirementNotEvaluable";
-      data.kernel = kernel.name;
-      data.place = relation.place;
-      data.message = "require(" + relation.text +
-                     ") depends on something that the host does not know at launch; use sizes, extents, scalars and constants";
-      return Error(std::move(data));
+      return make_error(ErrorCode::CompileValidation, "RequirementNotEvaluable", "require(" + relation.text +
+                     ") depends on something that the host does not know at launch; use sizes, extents, scalars and constants", {.kernel = kernel.name, .place = relation.place});
     }
     relation.value = *value;
     out.relations_.push_back(std::move(relation));
@@ -149,20 +144,16 @@ Error Requirements::violated(const Relation& relation, const std::uint64_t* valu
   // Of a conjunction, the side that is false.
   const Step* step = &steps_[relation.value];
   while (step->code == ir::Opcode::And) step = &steps_[values[step->operands[0]] == 0 ? step->operands[0] : step->operands[1]];
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = "SizeRequirementViolated";
-  data.kernel = kernel_;
-  data.place = relation.place;
-  data.message = "a requirement of the kernel does not hold (" + relation.text + ")";
+  ErrorFacts facts{.kernel = kernel_, .place = relation.place};
+  std::string message = "a requirement of the kernel does not hold (" + relation.text + ")";
   if (const char* sign = relation_sign(step->code)) {
     const std::uint64_t left = values[step->operands[0]], right = values[step->operands[1]];
-    data.message += ": " + text(step->operand_type, left) + " " + sign + " " + text(step->operand_type, right) + " is false";
-    data.requested = left;
-    data.limit = right;
-    data.numbers = Error::Numbers::AsTold;
+    message += ": " + text(step->operand_type, left) + " " + sign + " " + text(step->operand_type, right) + " is false";
+    facts.requested = left;
+    facts.limit = right;
+    facts.numbers = Error::Numbers::AsTold;
   }
-  return Error(std::move(data));
+  return make_error(ErrorCode::Validation, "SizeRequirementViolated", std::move(message), std::move(facts));
 }
 
 }  // namespace kiln::rt

@@ -4,16 +4,13 @@
 #include <string>
 
 #include "src/allocation.h"
+#include "src/make_error.h"
 
 namespace kiln {
 namespace {
 
 Error bad_range(std::string message) {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = "BindingRange";
-  data.message = std::move(message);
-  return Error(std::move(data));
+  return make_error(ErrorCode::Validation, "BindingRange", std::move(message));
 }
 
 }  // namespace
@@ -42,12 +39,7 @@ Result<void> Server::usable(const Binding& binding, std::string_view name) const
     return bad_range(what + " names bytes of no memory");
   }
   if (binding.memory->server.get() != this) {
-    Error::Data data;
-    data.code = ErrorCode::ForeignHandle;
-    data.rule = "ForeignHandle";
-    data.message =
-        what + " belongs to another device, " + binding.memory->server->label() + ", not to " + label() + "; copy it through the host";
-    return Error(std::move(data));
+    return make_error(ErrorCode::ForeignHandle, "ForeignHandle", what + " belongs to another device, " + binding.memory->server->label() + ", not to " + label() + "; copy it through the host");
   }
   if (!binding.range.empty() && binding.range.end > binding.memory->storage->bytes) {
     return bad_range(what + " ends at byte " + std::to_string(binding.range.end) + " of a memory of " +

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <source_location>
 #include <span>
 #include <string>
 
@@ -48,7 +49,7 @@ class Server : public std::enable_shared_from_this<Server> {
   // Called with null when the stream has come to it, else with what the device was lost by. It must not throw; whatever it does is done by
   // one thread of the runtime.
   using HostCall = std::move_only_function<void(const Error* lost)>;
-  virtual Result<void> call(std::uint64_t stream, HostCall function) = 0;
+  virtual Result<void> call(std::uint64_t stream, HostCall function, const std::source_location& where) = 0;
   // A point in a stream, as kiln::Event has it.
   struct Point {
     std::uint32_t queue = 0;

@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "src/make_error.h"
 #include "src/server_enter.h"
 #include "src/server_log.h"
 
@@ -24,13 +25,9 @@ Error no_host_memory() noexcept { return out_of_memory(); }
 
 Result<void> LocalServer::same_process() const {
   if (!forked()) return {};
-  Error::Data data;
-  data.code = ErrorCode::DevicePoisoned;
-  data.rule = "ForkedProcess";
-  data.message = label() +
+  return make_error(ErrorCode::DevicePoisoned, "ForkedProcess", label() +
                  " was opened before fork(), and its threads and its memory stay with the parent process; fork before the first use of a "
-                 "device, or start another program in the child";
-  return Error(std::move(data));
+                 "device, or start another program in the child");
 }
 
 Result<Device*> LocalServer::reachable_device() {
@@ -187,8 +184,8 @@ Result<void> LocalServer::flush(std::uint64_t stream) {
       EnqueuesNothing());
 }
 
-Result<void> LocalServer::call(std::uint64_t stream, HostCall function) {
-  return enter([&] { return call_now(stream, std::move(function)); }, [](const Error&) {});
+Result<void> LocalServer::call(std::uint64_t stream, HostCall function, const std::source_location& where) {
+  return enter([&] { return call_now(stream, std::move(function), where); }, [](const Error&) {});
 }
 
 Server::Point LocalServer::record(std::uint64_t stream) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "src/allocation.h"
+#include "src/capture/instances.h"
 
 namespace kiln::rt {
 namespace {
@@ -48,6 +49,39 @@ void tell_free(const Server& device, std::uint64_t memory, std::uint64_t bytes) 
 void tell_wait(const Server& device, const std::uint64_t* stream) noexcept {
   write(LogArea::Stream, LogLevel::Debug, [&] {
     return of(device) + "waited for " + (stream != nullptr ? "stream " + std::to_string(*stream) : std::string("all streams"));
+  });
+}
+
+void tell_capture(const Server& device, std::uint64_t stream, const char* what) noexcept {
+  write(LogArea::Capture, LogLevel::Debug,
+        [&] { return of(device) + "the capture of stream " + std::to_string(stream) + " was " + what; });
+}
+
+void tell_graph(const Server& device, std::uint64_t stream, const GraphBody& graph) noexcept {
+  write(LogArea::Capture, LogLevel::Info, [&] {
+    return of(device) + *graph.name + ", captured on stream " + std::to_string(stream) + " at " + graph.place + ": " +
+           std::to_string(graph.ops.size()) + " operations, " + *graph.label;
+  });
+}
+
+void tell_no_graph(const Server& device, std::uint64_t stream, const Error& why) noexcept {
+  write(LogArea::Capture, LogLevel::Info,
+        [&] { return of(device) + "the capture of stream " + std::to_string(stream) + " gave no graph: " + why.text(); });
+}
+
+void tell_replay(const Server& device, std::uint64_t stream, const GraphBody& graph, const Result<void>& result, bool dropped) noexcept {
+  write(LogArea::Capture, LogLevel::Debug, [&] {
+    return of(device) + "replay of " + *graph.name + " on stream " + std::to_string(stream) + ": " +
+           (!result.has_value() ? name(result.error().code()) : dropped ? "dropped" : "enqueued");
+  });
+}
+
+void tell_window(const Server& device, std::uint64_t stream, std::uint64_t window, const char* what,
+                 const Result<std::chrono::nanoseconds>* time) noexcept {
+  write(LogArea::Profile, LogLevel::Debug, [&] {
+    std::string text = of(device) + "profile window " + std::to_string(window) + " on stream " + std::to_string(stream) + ": " + what;
+    if (time == nullptr) return text;
+    return text + (time->has_value() ? ", " + std::to_string((*time)->count()) + " ns" : std::string(", ") + name(time->error().code()));
   });
 }
 

@@ -14,9 +14,16 @@ enum class Setting : std::uint8_t {
   Codegen,
   Parallelism,
   KernelLogBytes,
+  MemoryPools,
+  MemoryMaxPage,
+  MemoryKeep,
+  MemoryPersistent,
+  MemoryDeferred,
+  MemoryDeferredBytes,
   Levels,
   Sink,
   Trace,
+  TraceOperations,
   Nvtx,
 };
 inline constexpr std::size_t kSettings = static_cast<std::size_t>(Setting::Nvtx) + 1;

@@ -6,13 +6,17 @@
 #include "src/background.h"
 #include "src/local_server.h"
 #include "src/memory/memory_manager.h"
+#include "src/profile/timelines.h"
 
 namespace kiln::rt {
 namespace {
 
 class CallJob final : public QueueJob {
  public:
-  CallJob(Device& device, Server::HostCall function) : device_(device), function_(std::move(function)) { open.device = &device; }
+  CallJob(Device& device, Server::HostCall function, std::uint64_t stream, const std::source_location& where)
+      : device_(device), function_(std::move(function)), stream_(stream), where_(where) {
+    open.device = &device;
+  }
 
   void run() noexcept override {
     CallOrder::begin(open);
@@ -35,6 +39,7 @@ class CallJob final : public QueueJob {
  private:
   void make() noexcept {
     try {
+      const HostSpan span(stream_, where_);
       const auto poison = device_.poisoned();
       function_(poison ? &*poison : nullptr);
     } catch (...) {  // as kiln/runtime/client.h says
@@ -43,6 +48,8 @@ class CallJob final : public QueueJob {
 
   Device& device_;
   Server::HostCall function_;
+  const std::uint64_t stream_;
+  const std::source_location where_;
 };
 
 }  // namespace
@@ -53,10 +60,10 @@ void end_own_call(const Device& device) noexcept {
   if (!job.open.over) job.finish();
 }
 
-Result<void> LocalServer::call_now(std::uint64_t stream, HostCall function) {
+Result<void> LocalServer::call_now(std::uint64_t stream, HostCall function, const std::source_location& where) {
   if (auto ok = captures_.refuse(stream, "a host call", Captures::Refused::IsPart); !ok.has_value()) return ok;
   const std::uint32_t queue = queue_of(stream);
-  auto job = std::make_unique<CallJob>(*device_, std::move(function));
+  auto job = std::make_unique<CallJob>(*device_, std::move(function), stream, where);
   job->open.job = job.get();
   HeldTask task(*device_);
   task->kind = Task::Kind::Call;

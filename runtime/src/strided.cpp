@@ -3,22 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "src/make_error.h"
+
 namespace kiln::rt {
-namespace {
-
-Error wrong(ErrorCode code, const char* rule, std::string message, std::optional<std::uint64_t> requested = {},
-            std::optional<std::uint64_t> limit = {}) {
-  Error::Data data;
-  data.code = code;
-  data.rule = rule;
-  data.message = std::move(message);
-  data.requested = requested;
-  data.limit = limit;
-  return Error(std::move(data));
-}
-
-}  // namespace
-
 PlaneWalk::PlaneWalk(std::uint64_t element_bytes, std::vector<Dimension> dimensions) : width_(element_bytes) {
   std::erase_if(dimensions, [](const Dimension& d) { return d.extent == 1; });
   const auto contiguous = [&] {
@@ -81,6 +68,19 @@ bool may_overlap(const StridedBinding& view) {
   return false;
 }
 
+Result<void> names_elements_once(const StridedBinding& view, std::string_view what) {
+  if (!may_overlap(view)) return {};
+  return make_error(ErrorCode::UnsupportedStrides, "OverlappingStrides",
+                    std::string(what) + " names an element more than once; name each element once");
+}
+
+Result<void> same_extents(const StridedBinding& to, const StridedBinding& from) {
+  bool same = to.rank == from.rank && to.element_bytes == from.element_bytes;
+  for (unsigned d = 0; d < to.rank && same; ++d) same = to.extents[d] == from.extents[d];
+  if (same) return {};
+  return make_error(ErrorCode::Validation, "CopySize", "source and target of the copy have other extents");
+}
+
 std::vector<ByteRange> element_runs(const StridedBinding& view) {
   std::vector<ByteRange> runs;
   std::vector<PlaneWalk::Dimension> same(view.rank);
@@ -106,31 +106,33 @@ std::vector<ByteRange> element_runs(const StridedBinding& view) {
   return runs;
 }
 
+std::vector<MemoryRange> rows_of(std::uint64_t memory, std::uint64_t first, std::uint64_t pitch, std::uint64_t rows, std::uint64_t width) {
+  if (pitch == width) return {{memory, {first, first + rows * width}}};
+  std::vector<MemoryRange> all(rows);
+  for (std::uint64_t row = 0; row < rows; ++row) all[row] = {memory, {first + row * pitch, first + row * pitch + width}};
+  return all;
+}
+
 // --- of kiln/runtime/strided.h ------------------------------------------------------------------------------------------------
 
 void require_dimensions(unsigned rank, unsigned a, unsigned b) {
   if (a < rank && b < rank) return;
   const unsigned missing = std::max(a, b);
-  throw Exception(wrong(ErrorCode::Validation, "ViewDimension",
-                        "a view of rank " + std::to_string(rank) + " has no dimension " + std::to_string(missing), missing, rank - 1));
+  throw Exception(make_error(ErrorCode::Validation, "ViewDimension", "a view of rank " + std::to_string(rank) + " has no dimension " + std::to_string(missing), {.requested = missing, .limit = rank - 1}));
 }
 
 void require_box(unsigned d, std::uint64_t extent, std::uint64_t first, std::uint64_t count, std::uint64_t step) {
   if (step == 0) {
-    throw Exception(wrong(ErrorCode::UnsupportedStrides, "ViewStep",
-                          "a step of 0 along dimension " + std::to_string(d) + "; broadcast() names one element many times"));
+    throw Exception(make_error(ErrorCode::UnsupportedStrides, "ViewStep", "a step of 0 along dimension " + std::to_string(d) + "; broadcast() names one element many times"));
   }
   if (first <= extent && (count == 0 || (first < extent && (extent - 1 - first) / step >= count - 1))) return;
-  throw Exception(wrong(ErrorCode::Validation, "ViewRange",
-                        std::to_string(count) + " elements from " + std::to_string(first) + " on, " + std::to_string(step) +
+  throw Exception(make_error(ErrorCode::Validation, "ViewRange", std::to_string(count) + " elements from " + std::to_string(first) + " on, " + std::to_string(step) +
                             " apart, reach beyond the " + std::to_string(extent) + " of dimension " + std::to_string(d)));
 }
 
 void require_broadcast(unsigned d, std::uint64_t extent) {
   if (extent == 1) return;
-  throw Exception(wrong(
-      ErrorCode::Validation, "ViewBroadcast",
-      "only a dimension of extent 1 can be broadcast, and dimension " + std::to_string(d) + " has " + std::to_string(extent), extent, 1));
+  throw Exception(make_error(ErrorCode::Validation, "ViewBroadcast", "only a dimension of extent 1 can be broadcast, and dimension " + std::to_string(d) + " has " + std::to_string(extent), {.requested = extent, .limit = 1}));
 }
 
 Result<std::uint64_t> strided_hull(const std::uint64_t* extents, const std::int64_t* strides, unsigned rank, std::uint64_t element_bytes) {
@@ -138,8 +140,7 @@ Result<std::uint64_t> strided_hull(const std::uint64_t* extents, const std::int6
   std::uint64_t hull = 1, bytes = 0;
   for (unsigned d = 0; d < rank; ++d) {
     if (strides[d] < 0) {
-      return wrong(ErrorCode::UnsupportedStrides, "NegativeStride",
-                   "dimension " + std::to_string(d) + " has the stride " + std::to_string(strides[d]) +
+      return make_error(ErrorCode::UnsupportedStrides, "NegativeStride", "dimension " + std::to_string(d) + " has the stride " + std::to_string(strides[d]) +
                        "; views go forward only: copy the elements in the order that is wanted");
     }
     none = none || extents[d] == 0;
@@ -149,7 +150,7 @@ Result<std::uint64_t> strided_hull(const std::uint64_t* extents, const std::int6
   }
   if (none) return 0;
   if (!fits || __builtin_mul_overflow(hull, element_bytes, &bytes))
-    return wrong(ErrorCode::BufferTooBig, "BufferTooBig", "the strides of the view reach further than 64 bits can count");
+    return make_error(ErrorCode::BufferTooBig, "BufferTooBig", "the strides of the view reach further than 64 bits can count");
   return hull;
 }
 

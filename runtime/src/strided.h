@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "kiln/runtime/strided.h"
@@ -71,7 +72,20 @@ class PlaneWalk {
 std::vector<PlaneWalk::Dimension> packed_dimensions(const StridedBinding& view);
 // Whether two elements of the view may lie on one another: told from the strides alone, so that some odd views count that need not.
 bool may_overlap(const StridedBinding& view);
+// Errors: OverlappingStrides. `what`: "the target of the copy".
+Result<void> names_elements_once(const StridedBinding& view, std::string_view what);
+// Errors: CopySize.
+Result<void> same_extents(const StridedBinding& to, const StridedBinding& from);
 // The bytes of the view's elements, ascending, touching ranges as one.
 std::vector<ByteRange> element_runs(const StridedBinding& view);
+
+// The bytes of rows that begin so far in a memory.
+std::vector<MemoryRange> rows_of(std::uint64_t memory, std::uint64_t first, std::uint64_t pitch, std::uint64_t rows, std::uint64_t width);
+inline std::vector<MemoryRange> a_rows(std::uint64_t memory, const Plane& plane) {
+  return rows_of(memory, plane.a, plane.a_pitch, plane.rows, plane.width);
+}
+
+// A plane has a range of bytes for each row, in the log too.
+inline constexpr std::uint64_t kMostRows = 4096;
 
 }  // namespace kiln::rt

@@ -4,33 +4,17 @@
 #include <cstring>
 #include <string>
 
+#include "src/make_error.h"
 #include "src/memory_order.h"
+#include "src/read_turn.h"
 #include "src/server_enter.h"
 #include "src/strided.h"
 
 namespace kiln::rt {
 namespace {
 
-// A plane has a range of bytes for each row, in the log too.
-constexpr std::uint64_t kMostRows = 4096;
 // Up to here what lies between rows is downloaded with them, which is quicker than many small rows.
 constexpr std::uint64_t kSmallHull = std::uint64_t{64} << 10, kHullFactor = 8;
-
-Error refused(ErrorCode code, const char* rule, std::string message) {
-  Error::Data data;
-  data.code = code;
-  data.rule = rule;
-  data.message = std::move(message);
-  return Error(std::move(data));
-}
-
-std::vector<MemoryRange> rows_of(const Allocation& memory, std::uint64_t first, std::uint64_t pitch, std::uint64_t rows,
-                                 std::uint64_t width) {
-  if (pitch == width) return {{memory.id, {first, first + rows * width}}};
-  std::vector<MemoryRange> all(rows);
-  for (std::uint64_t row = 0; row < rows; ++row) all[row] = {memory.id, {first + row * pitch, first + row * pitch + width}};
-  return all;
-}
 
 void copy_rows(std::byte* to, std::uint64_t to_pitch, const std::byte* from, std::uint64_t from_pitch, std::uint64_t rows,
                std::uint64_t width) {
@@ -62,12 +46,6 @@ void repeat(const StridedBinding& view, std::byte* packed) {
   });
 }
 
-struct FinishHost {
-  Device& device;
-  Task& task;
-  ~FinishHost() { device.finish_host(task); }
-};
-
 }  // namespace
 
 Result<void> LocalServer::check_strided(const StridedBinding& view, std::string_view what, std::uint64_t& elements) const {
@@ -79,19 +57,27 @@ Result<void> LocalServer::check_strided(const StridedBinding& view, std::string_
     huge = huge || strides[d] < 0;
   }
   if (zero || huge) {
-    return refused(ErrorCode::UnsupportedStrides, "ViewDimension",
-                   std::string(what) + " has " + (huge ? "strides beyond all numbers" : "no dimensions, or no elements that have bytes"));
+    return make_error(ErrorCode::UnsupportedStrides, "ViewDimension", std::string(what) + " has " + (huge ? "strides beyond all numbers" : "no dimensions, or no elements that have bytes"));
   }
   const auto hull = strided_hull(view.extents.data(), strides.data(), view.rank, view.element_bytes);
   if (!hull.has_value()) return hull.error();
   if (*hull != 0 && (empty(view.binding) || *hull * view.element_bytes > view.binding.range.end - view.binding.range.begin)) {
-    return refused(ErrorCode::Validation, "BindingRange",
-                   std::string(what) + " reaches over " + std::to_string(*hull * view.element_bytes) + " bytes, more than it names");
+    return make_error(ErrorCode::Validation, "BindingRange", std::string(what) + " reaches over " + std::to_string(*hull * view.element_bytes) + " bytes, more than it names");
   }
   const auto all = buffer_elements(view.extents.data(), view.rank, view.element_bytes);
   if (!all.has_value()) return all.error();
   elements = *all;
   return {};
+}
+
+// Of one that is to be written. What is wrong is noted on its bytes.
+Result<void> LocalServer::check_strided_target(const StridedBinding& to, const Binding* from, std::string_view what,
+                                               std::uint64_t& elements) {
+  if (auto ok = check_strided(to, what, elements); !ok.has_value()) return refused_transfer(to.binding, from, ok.error());
+  if (elements == 0) return {};
+  auto once = names_elements_once(to, what);
+  if (!once.has_value()) claim_strided(to, once.error());
+  return once;
 }
 
 void LocalServer::claim_strided(const StridedBinding& to, const Error& why) noexcept try {
@@ -147,48 +133,22 @@ Result<void> LocalServer::read_plane(std::uint64_t stream, Allocation& memory, c
       task->to_pitch = plane.width;
     }
   }
-  Task& turn = *task;
-  std::vector<MemoryRange> ranges = rows_of(memory, plane.a, plane.a_pitch, plane.rows, plane.width);
-  std::unique_lock lock(enqueue_);
-  const LogRead place(log_, std::move(ranges));
-  After after;
-  order_read(memory, after);
-  task->from = address(memory) + plane.a;
-  After before = after;
-  before.add(device_->last(queue_of(stream)));
-  const CallOrder::Wait wait(*device_, before);
-  if (!wait.allowed()) return CallOrder::waits_for_itself();
-  const Result<Event> event = task.submit(queue_of(stream), after);
-  if (!event.has_value()) return event.error();
-  note_read(memory, *event);
-  lock.unlock();
-  device_->begin_host(turn);
-  const FinishHost finish{*device_, turn};
-  confirm();
-  if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
-  const Result<void> verdict = place.verdict();
-  if (!verdict.has_value()) return verdict;
-  const std::byte* const source = direct ? static_cast<const std::byte*>(turn.from) : static_cast<const std::byte*>(turn.staging.data());
-  copy_rows(to, plane.b_pitch, source, direct || whole ? plane.a_pitch : plane.width, plane.rows, plane.width);
-  return {};
+  std::vector<MemoryRange> ranges = a_rows(memory.id, plane);
+  return read_in_turn(stream, task, memory, plane.a, std::move(ranges), [&](const Task& turn) {
+    const std::byte* const source = direct ? static_cast<const std::byte*>(turn.from) : static_cast<const std::byte*>(turn.staging.data());
+    copy_rows(to, plane.b_pitch, source, direct || whole ? plane.a_pitch : plane.width, plane.rows, plane.width);
+  });
 }
 
 // --- writes --------------------------------------------------------------------------------------------------------------------
 
 Result<void> LocalServer::write_strided(std::uint64_t stream, const StridedBinding& to, const void* from) {
-  return enter_on(
+  return captures_.watch(stream, enter_on(
       stream,
       [&]() -> Result<void> {
         std::uint64_t elements = 0;
-        if (auto ok = check_strided(to, "the target of the write", elements); !ok.has_value())
-          return refused_transfer(to.binding, nullptr, ok.error());
+        if (auto ok = check_strided_target(to, nullptr, "the target of the write", elements); !ok.has_value()) return ok;
         if (elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
-        if (may_overlap(to)) {
-          const Error error = refused(ErrorCode::UnsupportedStrides, "OverlappingStrides",
-                                      "the target of the write names an element more than once; write the elements themselves");
-          claim_strided(to, error);
-          return error;
-        }
         bool staged = !device_->host_addressable();
         if (!staged && elements * to.element_bytes <= device_->max_staging()) {  // where it would wait, the bytes are set aside
           After after;
@@ -209,11 +169,11 @@ Result<void> LocalServer::write_strided(std::uint64_t stream, const StridedBindi
             });
         return first;
       },
-      [&](const Error& why) { claim_strided(to, why); });
+      [&](const Error& why) { claim_strided(to, why); }));
 }
 
 Result<void> LocalServer::write_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, const std::byte* from, bool staged) {
-  const std::vector<MemoryRange> ranges = rows_of(memory, plane.a, plane.a_pitch, plane.rows, plane.width);
+  const std::vector<MemoryRange> ranges = a_rows(memory.id, plane);
   HeldTask task(*device_);
   task->to = at_byte(plane.a);
   if (!staged) {
@@ -256,31 +216,24 @@ Result<void> LocalServer::record_plane(std::uint64_t stream, const Memory& to, c
 // --- copies --------------------------------------------------------------------------------------------------------------------
 
 Result<void> LocalServer::copy_strided(std::uint64_t stream, const StridedBinding& to, const StridedBinding& from) {
-  return enter_on(
+  return captures_.watch(stream, enter_on(
       stream,
       [&]() -> Result<void> {
-        const auto refuse_copy = [&](Error error) -> Error {
-          claim_strided(to, error);
-          return error;
-        };
         std::uint64_t elements = 0, given = 0;
-        if (auto ok = check_strided(to, "the target of the copy", elements); !ok.has_value())
-          return refused_transfer(to.binding, &from.binding, ok.error());
-        if (auto ok = check_strided(from, "the source of the copy", given); !ok.has_value()) return refuse_copy(ok.error());
-        bool same = to.rank == from.rank && to.element_bytes == from.element_bytes;
-        for (unsigned d = 0; d < to.rank && same; ++d) same = to.extents[d] == from.extents[d];
-        if (!same) return refuse_copy(refused(ErrorCode::Validation, "CopySize", "source and target of the copy have other extents"));
-        if (elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
-        if (may_overlap(to)) {
-          return refuse_copy(refused(ErrorCode::UnsupportedStrides, "OverlappingStrides",
-                                     "the target of the copy names an element more than once; copy to the elements themselves"));
+        if (auto ok = check_strided_target(to, &from.binding, "the target of the copy", elements); !ok.has_value()) return ok;
+        auto fits = check_strided(from, "the source of the copy", given);
+        if (fits.has_value()) fits = same_extents(to, from);
+        if (!fits.has_value()) {
+          claim_strided(to, fits.error());
+          return fits;
         }
+        if (elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
         const ByteRange &x = to.binding.range, &y = from.binding.range;
         if (to.binding.memory == from.binding.memory && x.begin < y.end && y.begin < x.end) {  // the hulls do
           const std::vector<ByteRange> targets = element_runs(to), sources = element_runs(from);
           for (auto t = targets.begin(), s = sources.begin(); t != targets.end() && s != sources.end();) {
             if (t->begin < s->end && s->begin < t->end)
-              return refused(ErrorCode::Validation, "CopyOverlap", "source and target of the copy overlap");
+              return make_error(ErrorCode::Validation, "CopyOverlap", "source and target of the copy overlap");
             t->end <= s->begin ? void(++t) : void(++s);
           }
         }
@@ -305,14 +258,14 @@ Result<void> LocalServer::copy_strided(std::uint64_t stream, const StridedBindin
           task->rows = plane.rows;
           task->to_pitch = plane.a_pitch;
           task->from_pitch = plane.b_pitch;
-          auto result = transfer(stream, task, LogKind::Copy, target, rows_of(target, at, plane.a_pitch, plane.rows, plane.width), &source,
-                                 rows_of(source, of, plane.b_pitch, plane.rows, plane.width));
+          auto result = transfer(stream, task, LogKind::Copy, target, rows_of(target.id, at, plane.a_pitch, plane.rows, plane.width), &source,
+                                 rows_of(source.id, of, plane.b_pitch, plane.rows, plane.width));
           if (first.has_value()) first = std::move(result);
           return true;
         });
         return first;
       },
-      [&](const Error& why) { claim_strided(to, why); });
+      [&](const Error& why) { claim_strided(to, why); }));
 }
 
 // --- of kiln/runtime/strided.h --------------------------------------------------------------------------------------------------

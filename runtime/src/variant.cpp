@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "src/make_error.h"
+
 namespace kiln {
 namespace {
 
@@ -16,27 +18,19 @@ std::uint64_t next_variant_id() {
 
 // The sentences of the IR as one error. A single finding keeps its place as a field; several are listed one a line.
 Error from_diagnostics(const std::string& kernel, const ir::Diagnostics& found) {
-  Error::Data data;
-  data.code = ErrorCode::CompileValidation;
-  data.rule = "InvalidKernel";
-  data.kernel = kernel;
+  const std::string place = found.empty() ? std::string() : found.front().place;
+  std::string message;
   if (found.size() == 1) {
-    data.message = found.front().message;
-    data.place = found.front().place;
+    message = found.front().message;
   } else {
-    data.message = "the kernel is not valid: " + std::to_string(found.size()) + " findings";
-    for (const ir::Diagnostic& d : found) data.message += "\n  " + (d.place.empty() ? std::string("?") : d.place) + ": " + d.message;
-    if (!found.empty()) data.place = found.front().place;
+    message = "the kernel is not valid: " + std::to_string(found.size()) + " findings";
+    for (const ir::Diagnostic& d : found) message += "\n  " + (d.place.empty() ? std::string("?") : d.place) + ": " + d.message;
   }
-  return Error(std::move(data));
+  return make_error(ErrorCode::CompileValidation, "InvalidKernel", std::move(message), {.kernel = kernel, .place = place});
 }
 
 Error prepare_failed(const std::string& kernel, const std::string& what) {
-  Error::Data data;
-  data.code = ErrorCode::CompilePanicked;
-  data.kernel = kernel;
-  data.message = "preparing the kernel failed: " + what;
-  return Error(std::move(data));
+  return make_error(ErrorCode::CompilePanicked, {}, "preparing the kernel failed: " + what, {.kernel = kernel});
 }
 
 }  // namespace

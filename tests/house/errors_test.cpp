@@ -72,6 +72,7 @@ const std::vector<std::string> kSentences{"dsl/src/control.cpp",
                                           "runtime/src/dynamic_grid.cpp",
                                           "runtime/src/fault_slots.cpp",
                                           "runtime/src/host_access.cpp",
+                                          "runtime/src/host_transfer.cpp",
                                           "runtime/src/interop.cpp",
                                           "runtime/src/layout.cpp",
                                           "runtime/src/launch_config.cpp",
@@ -181,6 +182,18 @@ TEST_CASE("every rule that an error can name is in the index, and no other") {
   for (const std::string& rule : rules) CHECK_MESSAGE((indexed.contains(rule) || no_rules.contains(rule)), rule);
   for (const std::string& rule : indexed) CHECK_MESSAGE(rules.contains(rule), rule << " is no rule");
   CHECK(rules.size() > 50);
+}
+
+TEST_CASE("errors of the runtime are made in one place, but for the facts that one source alone has") {
+  const std::set<std::string> own{"runtime/src/error.cpp",                   // the place
+                                  "runtime/src/fault_slots.cpp",             // an access out of range
+                                  "runtime/src/failure/failure_store.cpp",   // the failure's number and the chain
+                                  "runtime/src/failure/scope.cpp"};          // the failure's number
+  const std::regex by_hand("Error::Data [a-z]+;");
+  for (const std::string& file : sources()) {
+    if (!file.starts_with("runtime/")) continue;
+    CHECK_MESSAGE(std::regex_search(read_file(kRoot + "/" + file), by_hand) == own.contains(file), file);
+  }
 }
 
 TEST_CASE("every sentence of the sources is in the index of errors") {

@@ -2,16 +2,14 @@
 
 #include <utility>
 
+#include "src/make_error.h"
+
 namespace kiln::rt {
 
 std::string stream_text(std::uint64_t stream) { return "stream " + std::to_string(stream); }
 
 Error capture_error(const char* rule, std::string message) {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = rule;
-  data.message = std::move(message);
-  return Error(std::move(data));
+  return make_error(ErrorCode::Validation, rule, std::move(message));
 }
 
 Error capture_not_prepared(std::uint64_t stream, CapturePhase phase) {
@@ -29,22 +27,14 @@ Error capture_not_recording(std::uint64_t stream, CapturePhase phase) {
 }
 
 Error capture_doomed(std::uint64_t stream, const Error& why) {
-  Error::Data data;
-  data.code = why.code();
-  data.rule = "CaptureDoomed";
-  data.message = "the capture of " + stream_text(stream) + " gives no graph, since an operation in it failed";
-  data.causes.push_back(why);
-  return Error(std::move(data));
+  return make_error(why.code(), "CaptureDoomed", "the capture of " + stream_text(stream) + " gives no graph, since an operation in it failed", {.causes = {why}});
 }
 
 Error capture_abandoned(std::uint64_t owner, std::uint64_t caller, const std::optional<Error>& doomed) {
-  Error::Data data;
-  data.code = ErrorCode::Several;
-  data.message = "The capture was torn down";
-  data.causes.push_back(capture_error("CaptureAbandoned", "the capture of " + stream_text(owner) + " was ended by " + stream_text(caller) +
-                                                              ", which is not the one that was prepared"));
-  if (doomed) data.causes.push_back(*doomed);
-  return Error(std::move(data));
+  std::vector<Error> causes{capture_error("CaptureAbandoned", "the capture of " + stream_text(owner) + " was ended by " +
+                                                                  stream_text(caller) + ", which is not the one that was prepared")};
+  if (doomed) causes.push_back(*doomed);
+  return make_error(ErrorCode::Several, {}, "The capture was torn down", {.causes = std::move(causes)});
 }
 
 Result<void> CaptureState::prepare(std::uint64_t owner) {

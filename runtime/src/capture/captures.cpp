@@ -6,6 +6,7 @@
 
 #include "src/local_server.h"
 #include "src/memory_order.h"
+#include "src/server_log.h"
 
 namespace kiln::rt {
 namespace {
@@ -32,7 +33,7 @@ std::unique_ptr<MemoryCapture> Captures::close(std::uint32_t queue) {
   return std::move(memories_[queue]);
 }
 
-Result<std::uint64_t> Captures::prepare(std::uint64_t stream) {
+Result<std::uint64_t> Captures::prepare(std::uint64_t stream, const std::source_location& where) {
   if (auto ok = server_.same_process(); !ok.has_value()) return ok.error();
   const std::uint32_t queue = queue_of(stream);
   auto memory = std::make_unique<MemoryCapture>(*server_.memory_, stream);
@@ -43,6 +44,7 @@ Result<std::uint64_t> Captures::prepare(std::uint64_t stream) {
     return ok.error();
   }
   memories_[queue] = std::move(memory);
+  places_[queue] = where;
   tokens_[queue] = ++last_token_;
   prepared_[queue].store(stream + 1, std::memory_order_release);
   return last_token_;
@@ -71,13 +73,24 @@ void Captures::abort(std::uint64_t stream, std::uint64_t token) noexcept {
 }
 
 Result<std::shared_ptr<GraphState>> Captures::end(std::uint64_t stream, std::uint64_t token, std::uint64_t caller) {
+  auto graph = end_now(stream, token, caller);
+  if (logs(LogArea::Capture, LogLevel::Info)) {
+    if (graph.has_value()) tell_graph(server_, stream, *(*graph)->body);
+    else tell_no_graph(server_, stream, graph.error());
+  }
+  return graph;
+}
+
+Result<std::shared_ptr<GraphState>> Captures::end_now(std::uint64_t stream, std::uint64_t token, std::uint64_t caller) {
   if (auto ok = server_.same_process(); !ok.has_value()) return ok.error();
   std::unique_ptr<MemoryCapture> memory;
   CaptureState::Ended ended;
+  std::source_location where;
   {
     const std::lock_guard lock(server_.enqueue_);
     CaptureState* const state = open(stream, token);
     if (state == nullptr) return capture_not_recording(stream, CapturePhase::None);
+    where = places_[queue_of(stream)];
     auto result = state->end(caller);
     memory = close(queue_of(stream));
     if (!result.has_value()) return result.error();
@@ -94,7 +107,7 @@ Result<std::shared_ptr<GraphState>> Captures::end(std::uint64_t stream, std::uin
       claim(sets, *refused);
       return std::move(*refused);
     }
-    auto graph = seal(ended.recording, sets, std::move(memory));
+    auto graph = seal(ended.recording, sets, std::move(memory), where);
     if (!graph.has_value()) claim(sets, graph.error());
     return graph;
   } catch (const std::bad_alloc&) {
@@ -109,10 +122,12 @@ void Captures::claim(const IoSets& sets, const Error& why) noexcept {
 }
 
 // The first instance is made now, so that what the device has against the graph shows here.
-Result<std::shared_ptr<GraphState>> Captures::seal(const Recording& recording, const IoSets& sets, std::unique_ptr<MemoryCapture> memory) {
+Result<std::shared_ptr<GraphState>> Captures::seal(const Recording& recording, const IoSets& sets, std::unique_ptr<MemoryCapture> memory,
+                                                   const std::source_location& where) {
   auto body = std::make_shared<GraphBody>();
   body->id = next_graph_.fetch_add(1, std::memory_order_relaxed);
   body->name = std::make_shared<const std::string>("graph " + std::to_string(body->id));
+  body->place = std::string(where.file_name()) + ":" + std::to_string(where.line());
   body->ops = recording.ops();
   std::vector<const Program*> named;
   for (std::uint32_t i = 0; i < body->ops.size(); ++i) {
@@ -134,6 +149,11 @@ Result<std::shared_ptr<GraphState>> Captures::seal(const Recording& recording, c
   if (!instance.has_value()) return instance.error();
   instances_.give_back(**instance);
   return graph;
+}
+
+Result<void> Captures::watch_refused(std::uint64_t stream, const Error& why) {
+  if (!server_.forked()) server_.profiler_.failed(queue_of(stream), why);
+  return watch(stream, why);
 }
 
 // --- what is recorded -------------------------------------------------------------------------------------------------------------

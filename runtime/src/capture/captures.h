@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <vector>
 
 #include "src/capture/capture_state.h"
@@ -43,7 +44,8 @@ class Captures {
   ~Captures();  // nothing runs any more
 
   // --- of clients: what kiln/runtime/graph.h says --------------------------------------------------------------------------------
-  Result<std::uint64_t> prepare(std::uint64_t stream);  // a token, never 0: the number of this capture
+  // A token, never 0: the number of this capture. `where` is for timelines and the log.
+  Result<std::uint64_t> prepare(std::uint64_t stream, const std::source_location& where);
   Result<void> begin(std::uint64_t stream, std::uint64_t token);
   Result<std::shared_ptr<GraphState>> end(std::uint64_t stream, std::uint64_t token, std::uint64_t caller);
   void abort(std::uint64_t stream, std::uint64_t token) noexcept;
@@ -71,6 +73,8 @@ class Captures {
     if (!result.has_value() && recording(stream)) fail(stream, result.error());
     return result;
   }
+  // The same of an operation that ended before it came to the server: it marks the stream's profile windows, too.
+  Result<void> watch_refused(std::uint64_t stream, const Error& why);
   void fail(std::uint64_t stream, const Error& why);
 
   GraphInstances& instances() { return instances_; }
@@ -86,9 +90,11 @@ class Captures {
   std::optional<Result<void>> record(std::uint64_t stream, std::string_view name, Fill&& fill);
   std::optional<Result<void>> record_transfer(std::uint64_t stream, std::string_view name, RecordedOp given, const Binding& to,
                                               const Binding* from);
-  Result<std::shared_ptr<GraphState>> seal(const Recording& recording, const IoSets& sets, std::unique_ptr<MemoryCapture> memory);
+  Result<std::shared_ptr<GraphState>> end_now(std::uint64_t stream, std::uint64_t token, std::uint64_t caller);
+  Result<std::shared_ptr<GraphState>> seal(const Recording& recording, const IoSets& sets, std::unique_ptr<MemoryCapture> memory,
+                                           const std::source_location& where);
   Result<GraphInstance*> take_instance(GraphState& graph);
-  Result<void> replay_now(std::uint64_t stream, GraphState& graph);
+  Result<void> replay_now(std::uint64_t stream, GraphState& graph, bool& dropped);
   Result<Event> submit(std::uint64_t stream, GraphState& graph, GraphInstance& instance);
   void claim(const IoSets& sets, const Error& why) noexcept;
   // Of the queue, if the capture with that token is open there. Under the enqueue lock.
@@ -102,6 +108,7 @@ class Captures {
   std::array<CaptureState, kQueues> states_;
   std::array<std::uint64_t, kQueues> tokens_{};  // of the open ones
   std::array<std::unique_ptr<MemoryCapture>, kQueues> memories_;
+  std::array<std::source_location, kQueues> places_;  // of the open ones
   std::uint64_t last_token_ = 0;
   std::vector<MemoryRange> reads_;   // reused
   std::vector<GraphTouch> touches_;  // reused

@@ -2,7 +2,9 @@
 #include "kiln/runtime/graph.h"
 
 #include "src/capture/captures.h"
+#include "src/make_error.h"
 #include "src/server.h"
+#include "src/server_log.h"
 
 namespace kiln {
 namespace {
@@ -12,11 +14,11 @@ rt::Captures& captures(const Stream& stream) { return stream.client().server().c
 Error no_graph() { return rt::capture_error("NoGraph", "there is no graph: it was not captured, or its capture failed"); }
 
 Error foreign(const Stream& stream, const Server& owner, const char* what) {
-  Error::Data data;
-  data.code = ErrorCode::ForeignHandle;
-  data.rule = "ForeignHandle";
-  data.message = std::string(what) + " belongs to " + owner.label() + ", the stream to " + stream.client().server().label();
-  return Error(std::move(data));
+  return make_error(ErrorCode::ForeignHandle, "ForeignHandle", std::string(what) + " belongs to " + owner.label() + ", the stream to " + stream.client().server().label());
+}
+
+void tell(const Stream& stream, const char* what) noexcept {
+  if (rt::logs(rt::LogArea::Capture, rt::LogLevel::Debug)) rt::tell_capture(stream.client().server(), stream.id(), what);
 }
 
 }  // namespace
@@ -27,8 +29,8 @@ std::size_t Graph::operations() const { return state_ != nullptr ? state_->body-
 Result<void> Graph::replay(const Stream& stream) const {
   return rt::or_no_memory([&]() -> Result<void> {
     rt::Captures& of = captures(stream);
-    if (state_ == nullptr) return of.watch(stream.id(), no_graph());
-    if (state_->server.get() != &stream.client().server()) return of.watch(stream.id(), foreign(stream, *state_->server, "the graph"));
+    if (state_ == nullptr) return of.watch_refused(stream.id(), no_graph());
+    if (state_->server.get() != &stream.client().server()) return of.watch_refused(stream.id(), foreign(stream, *state_->server, "the graph"));
     return of.replay(stream.id(), state_);
   });
 }
@@ -40,10 +42,11 @@ Result<void> Graph::destroy() const {
   });
 }
 
-Result<GraphCapture> GraphCapture::prepare(const Stream& stream) {
+Result<GraphCapture> GraphCapture::prepare(const Stream& stream, std::source_location where) {
   return rt::or_no_memory([&]() -> Result<GraphCapture> {
-    const auto token = captures(stream).prepare(stream.id());
+    const auto token = captures(stream).prepare(stream.id(), where);
     if (!token.has_value()) return token.error();
+    tell(stream, "prepared");
     return GraphCapture(stream, *token);
   });
 }
@@ -58,7 +61,11 @@ GraphCapture& GraphCapture::operator=(GraphCapture&& o) noexcept {
 }
 
 Result<void> GraphCapture::begin() {
-  return rt::or_no_memory([&] { return captures(stream_).begin(stream_.id(), token_); });
+  return rt::or_no_memory([&] {
+    auto begun = captures(stream_).begin(stream_.id(), token_);
+    if (begun.has_value()) tell(stream_, "begun");
+    return begun;
+  });
 }
 
 Result<Graph> GraphCapture::end() { return end(stream_); }
@@ -72,7 +79,11 @@ Result<Graph> GraphCapture::end(const Stream& caller) {
   });
 }
 
-void GraphCapture::abort() noexcept { captures(stream_).abort(stream_.id(), std::exchange(token_, 0)); }
+void GraphCapture::abort() noexcept {
+  if (token_ == 0) return;
+  captures(stream_).abort(stream_.id(), std::exchange(token_, 0));
+  tell(stream_, "dropped");
+}
 
 bool is_capturing(const Stream& stream) { return captures(stream).capturing(stream.id()); }
 

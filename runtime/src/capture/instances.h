@@ -19,6 +19,7 @@ namespace kiln::rt {
 struct GraphBody {
   std::uint64_t id = 0;
   std::shared_ptr<const std::string> name;  // "graph 3"
+  std::string place;                        // where it was captured: "file.cpp:12"
   const std::string* label = nullptr;       // "a graph of add, fill", for the device; lives as long as the server
   RecordedOps ops;
   std::vector<std::uint32_t> launches;  // numbers of those of ops that are launches: the one with fault record i

@@ -5,6 +5,8 @@
 #include "src/launch_modes.h"
 #include "src/local_server.h"
 #include "src/memory_order.h"
+#include "src/server_enter.h"
+#include "src/server_log.h"
 
 namespace kiln::rt {
 namespace {
@@ -40,22 +42,21 @@ void Captures::dropped(GraphState& graph) noexcept {
   instances_.retire(graph.instances);
 }
 
-Result<void> Captures::replay(std::uint64_t stream, const std::shared_ptr<GraphState>& graph) try {
-  if (auto ok = server_.same_process(); !ok.has_value()) return ok.error();
-  auto result = replay_now(stream, *graph);
-  server_.logs_.deliver(CallOrder::current() == nullptr);
+Result<void> Captures::replay(std::uint64_t stream, const std::shared_ptr<GraphState>& graph) {
+  bool dropped = false;
+  auto result = server_.enter_on(
+      stream, [&] { return replay_now(stream, *graph, dropped); }, [&](const Error& why) { claim(graph->sets, why); });
+  if (logs(LogArea::Capture, LogLevel::Debug)) tell_replay(server_, stream, *graph->body, result, dropped);
   return watch(stream, std::move(result));
-} catch (const std::bad_alloc&) {
-  claim(graph->sets, no_host_memory());
-  return watch(stream, no_host_memory());
 }
 
-Result<void> Captures::replay_now(std::uint64_t stream, GraphState& graph) {
+Result<void> Captures::replay_now(std::uint64_t stream, GraphState& graph, bool& dropped) {
   const GraphBody& body = *graph.body;
   if (graph.destroyed.load(std::memory_order_acquire)) return destroyed_graph(body);
   if (auto recorded = record_replay(stream, graph)) return std::move(*recorded);
   if (body.ops.empty()) return server_.device_state(ErrorCode::LaunchDevicePoisoned);
-  if (dropped_now(server_, stream)) return {};  // its kernels were obtained when it was captured
+  dropped = dropped_now(server_, stream);
+  if (dropped) return {};  // its kernels were obtained when it was captured
   auto instance = take_instance(graph);
   if (!instance.has_value()) {
     claim(graph.sets, instance.error());
@@ -93,7 +94,7 @@ Result<Event> Captures::submit(std::uint64_t stream, GraphState& graph, GraphIns
   HeldTask task(*server_.device_);
   task->kind = Task::Kind::Graph;
   task->graph = instance.device_graph();
-  task->label = {body.name.get(), nullptr, stream, true};
+  task->label = {body.name.get(), &body.place, stream, true, body.ops.size()};
   Event at;
   bool noted = false, confirm_now = false;
   {

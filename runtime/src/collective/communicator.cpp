@@ -4,23 +4,12 @@
 #include <string>
 
 #include "kiln/runtime/collective.h"
+#include "src/make_error.h"
 #include "src/memory_order.h"
 #include "src/server.h"
 
 namespace kiln {
 namespace {
-
-Error wrong(ErrorCode code, const char* rule, std::string message, std::optional<std::uint64_t> given = {},
-            std::optional<std::uint64_t> expected = {}) {
-  Error::Data data;
-  data.code = code;
-  data.rule = rule;
-  data.message = std::move(message);
-  data.requested = given;
-  data.limit = expected;
-  data.numbers = Error::Numbers::NotEqual;
-  return Error(std::move(data));
-}
 
 // FNV-1a over the devices' numbers, behind a number of its own for each use.
 std::uint64_t hash(std::uint64_t use, const std::vector<std::uint64_t>& numbers) {
@@ -45,14 +34,13 @@ struct Communicator::Group {
 namespace {
 
 Result<std::uint64_t> id_of(const std::vector<Client>& devices) {
-  if (devices.empty()) return wrong(ErrorCode::Validation, "CommunicatorDevices", "a group of no devices");
+  if (devices.empty()) return make_error(ErrorCode::Validation, "CommunicatorDevices", "a group of no devices");
   std::vector<std::uint64_t> numbers;
   for (const Client& client : devices) numbers.push_back(client.server().number());
   std::sort(numbers.begin(), numbers.end());
   if (const auto twice = std::adjacent_find(numbers.begin(), numbers.end()); twice != numbers.end()) {
     const auto which = std::find_if(devices.begin(), devices.end(), [&](const Client& c) { return c.server().number() == *twice; });
-    return wrong(ErrorCode::Validation, "CommunicatorDevices",
-                 which->server().label() + " is in the group twice; each device has one rank (cpu:1, cpu:2 ... are further CPU devices)");
+    return make_error(ErrorCode::Validation, "CommunicatorDevices", which->server().label() + " is in the group twice; each device has one rank (cpu:1, cpu:2 ... are further CPU devices)");
   }
   return hash(kGroups, numbers);
 }
@@ -79,8 +67,7 @@ Result<Communicator> Communicator::init(const std::vector<Client>& devices) {
     known = groups[*id].lock();
     if (known != nullptr && !known->transport->broken()) {
       if (known->devices == devices) return Communicator(known);
-      return wrong(ErrorCode::Validation, "CommunicatorOrder",
-                   "there is a group of these devices in another order, in which their ranks are others; name them in that order");
+      return make_error(ErrorCode::Validation, "CommunicatorOrder", "there is a group of these devices in another order, in which their ranks are others; name them in that order");
     }
     auto made = over(rt::make_transport(devices), devices);
     if (made.has_value()) groups[*id] = made->group_;
@@ -100,7 +87,7 @@ std::uint64_t Communicator::channel_id(std::uint32_t rank, std::uint32_t peer) c
 Result<std::uint32_t> Communicator::rank(const Client& client) const {
   const auto found = std::find(group_->devices.begin(), group_->devices.end(), client);
   if (found != group_->devices.end()) return static_cast<std::uint32_t>(found - group_->devices.begin());
-  return wrong(ErrorCode::ForeignHandle, "ForeignHandle", client.server().label() + " is no device of this group");
+  return make_error(ErrorCode::ForeignHandle, "ForeignHandle", client.server().label() + " is no device of this group");
 }
 
 Result<void> Communicator::sync(const Client& client, std::chrono::milliseconds patience) const {
@@ -128,18 +115,14 @@ Result<void> Communicator::expect_size(Kind kind, const Part& p, std::uint64_t r
       break;
     case Kind::AllToAll:
       if (p.from_elements % ranks != 0) {
-        return wrong(ErrorCode::Validation, "CollectiveSize",
-                     std::to_string(p.from_elements) + " elements have no equal parts for " + std::to_string(ranks) + " devices",
-                     p.from_elements, ranks);
+        return make_error(ErrorCode::Validation, "CollectiveSize", std::to_string(p.from_elements) + " elements have no equal parts for " + std::to_string(ranks) + " devices", {.requested = p.from_elements, .limit = ranks, .numbers = Error::Numbers::NotEqual});
       }
       break;
     default: break;
   }
   if (fits && p.to_elements == expected) return {};
-  return wrong(ErrorCode::Validation, "CollectiveSize",
-               std::string("the device must get ") + what + ": it gives " + std::to_string(p.from_elements) + " elements and gets " +
-                   std::to_string(p.to_elements),
-               p.to_elements, expected);
+  return make_error(ErrorCode::Validation, "CollectiveSize", std::string("the device must get ") + what + ": it gives " + std::to_string(p.from_elements) + " elements and gets " +
+                   std::to_string(p.to_elements), {.requested = p.to_elements, .limit = expected, .numbers = Error::Numbers::NotEqual});
 }
 
 Result<void> Communicator::run(Kind kind, const Stream& stream, const Part& p) const {
@@ -157,18 +140,15 @@ Result<void> Communicator::run(Kind kind, const Stream& stream, const Part& p) c
       if (auto ok = expect_size(kind, p, size()); !ok.has_value()) return ok;
       const bool reduces = kind == Kind::AllReduce || kind == Kind::ReduceScatter;
       if (reduces && !ir::is_integer(p.type) && !ir::is_float(p.type)) {
-        return wrong(ErrorCode::Validation, "UnsupportedReduction",
-                     "elements of " + std::string(ir::name(p.type)) + " are not added; convert them to a type that kernels compute with");
+        return make_error(ErrorCode::Validation, "UnsupportedReduction", "elements of " + std::string(ir::name(p.type)) + " are not added; convert them to a type that kernels compute with");
       }
       if (p.peer >= size()) {
-        return wrong(ErrorCode::Validation, "CollectiveRank",
-                     "there is no rank " + std::to_string(p.peer) + " in a group of " + std::to_string(size()) + " devices", p.peer,
-                     size());
+        return make_error(ErrorCode::Validation, "CollectiveRank", "there is no rank " + std::to_string(p.peer) + " in a group of " + std::to_string(size()) + " devices", {.requested = p.peer, .limit = size(), .numbers = Error::Numbers::NotEqual});
       }
       const bool same = p.from.memory == p.to.memory && p.from.range == p.to.range;
       if (!same && p.from.memory == p.to.memory && !rt::empty(p.from) && !rt::empty(p.to) && p.from.range.begin < p.to.range.end &&
           p.to.range.begin < p.from.range.end)
-        return wrong(ErrorCode::Validation, "AliasingArguments", "what the device gives and what it gets overlap; give separate buffers");
+        return make_error(ErrorCode::Validation, "AliasingArguments", "what the device gives and what it gets overlap; give separate buffers");
       return {};
     };
     if (auto ok = check(); !ok.has_value()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "src/make_error.h"
 #include "src/memory_order.h"
 #include "src/server.h"
 
@@ -10,15 +11,6 @@ namespace kiln::rt {
 namespace {
 
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // bytes of a source on the host at a time
-
-Error wrong(const char* rule, std::string message, std::vector<Error> causes = {}) {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = rule;
-  data.message = std::move(message);
-  data.causes = std::move(causes);
-  return Error(std::move(data));
-}
 
 std::uint64_t size(const Binding& binding) { return empty(binding) ? 0 : binding.range.end - binding.range.begin; }
 
@@ -54,8 +46,7 @@ bool HostTransport::broken() const {
 }
 
 Error HostTransport::broken_error() const {
-  return wrong("CommunicatorFailed", "the group's collectives failed, and it takes no more; make it anew with Communicator::init",
-               {*broken_});
+  return make_error(ErrorCode::Validation, "CommunicatorFailed", "the group's collectives failed, and it takes no more; make it anew with Communicator::init", {.causes = {*broken_}});
 }
 
 // --- failures --------------------------------------------------------------------------------------------------------------------
@@ -68,13 +59,7 @@ Error HostTransport::fail(std::uint32_t rank, const Error& why) {
   {
     const std::lock_guard lock(mutex_);
     if (!broken_) {
-      Error::Data data;
-      data.code = ErrorCode::Generic;
-      data.rule = "CollectiveFailed";
-      data.message =
-          "a collective failed for rank " + std::to_string(rank) + ", " + devices_[rank].server().label() + ", and so for its group";
-      data.causes.push_back(why);
-      broken_ = Error(std::move(data));
+      broken_ = make_error(ErrorCode::Generic, "CollectiveFailed", "a collective failed for rank " + std::to_string(rank) + ", " + devices_[rank].server().label() + ", and so for its group", {.causes = {why}});
     }
     error = broken_;
     rounds.swap(rounds_);
@@ -116,7 +101,7 @@ Result<HostTransport::Arrival> HostTransport::prepare(const char* what, const Co
     else if (!too_many) ++open_[call.rank];
   }
   if (!error && too_many) {
-    error = wrong("CollectiveBacklog", "rank " + std::to_string(call.rank) + " has called " + std::to_string(kMostOutstanding) +
+    error = make_error(ErrorCode::Validation, "CollectiveBacklog", "rank " + std::to_string(call.rank) + " has called " + std::to_string(kMostOutstanding) +
                                            " collectives that others have not come to; sync() waits for them");
     fail(call.rank, *error);
   }
@@ -130,7 +115,7 @@ Result<HostTransport::Arrival> HostTransport::prepare(const char* what, const Co
     claim(call.to, failed);
     return failed;
   }
-  claim(call.to, wrong("CollectivePending", std::string("not all devices of the group have come to this ") + what +
+  claim(call.to, make_error(ErrorCode::Validation, "CollectivePending", std::string("not all devices of the group have come to this ") + what +
                                                 "; sync() of the communicator waits for them"));
   return Arrival{call, std::move(*sent)};
 }
@@ -138,7 +123,7 @@ Result<HostTransport::Arrival> HostTransport::prepare(const char* what, const Co
 std::optional<Error> HostTransport::mismatch(const Round& round, Kind kind, const CollectiveCall& call) {
   const CollectiveCall& other = round.of[round.first]->call;
   const auto differ = [&](const char* what) {
-    return wrong("CollectiveMismatch", "rank " + std::to_string(call.rank) + " called " + text(kind) + " where rank " +
+    return make_error(ErrorCode::Validation, "CollectiveMismatch", "rank " + std::to_string(call.rank) + " called " + text(kind) + " where rank " +
                                            std::to_string(other.rank) + " called " + text(round.kind) + ": " + what);
   };
   if (kind != round.kind) return differ("all devices call the same operations in the same order");
@@ -151,48 +136,60 @@ std::optional<Error> HostTransport::mismatch(const Round& round, Kind kind, cons
   return std::nullopt;
 }
 
-Result<void> HostTransport::arrive(Kind kind, const CollectiveCall& call) try {
-  auto arrival = prepare(text(kind), call);
-  if (!arrival.has_value()) return arrival.error();
+// Where the group is broken or `put()`, under the lock, has an error, the call does not take place: what it was to write is claimed, and
+// a call that does not fit the others' ends the group.
+template <class Put>
+std::optional<Error> HostTransport::put_down(const CollectiveCall& call, Put&& put) {
   std::optional<Error> error;
-  std::optional<Round> complete;
-  std::uint64_t turn = 0;
-  bool wrong_call = false;
+  bool fits = true;
   {
     const std::lock_guard lock(mutex_);
     if (broken_) {
       error = broken_error();
     } else {
-      const std::uint64_t number = next_[call.rank];
-      if (number - first_round_ == rounds_.size()) rounds_.push_back(Round{kind, {devices_.size(), std::nullopt}, 0, call.rank});
-      Round& round = rounds_[number - first_round_];
-      if (round.come != 0) error = mismatch(round, kind, call);
-      wrong_call = error.has_value();
-      if (!error) {
-        ++next_[call.rank];
-        round.of[call.rank] = std::move(*arrival);
-        if (++round.come == devices_.size()) {  // then all have come to those before it, too
-          complete = std::move(round);
-          rounds_.pop_front();
-          ++first_round_;
-          turn = turns_++;
-        }
-      }
+      error = put();
+      fits = !error.has_value();
     }
   }
-  if (error) {
-    if (wrong_call) fail(call.rank, *error);
-    claim(call.to, *error);
-    return *error;
-  }
+  if (!error) return std::nullopt;
+  if (!fits) fail(call.rank, *error);
+  claim(call.to, *error);
+  return error;
+}
+
+Error HostTransport::out_of_memory(const CollectiveCall& call) {
+  claim(call.to, no_host_memory());
+  return fail(call.rank, no_host_memory());
+}
+
+Result<void> HostTransport::arrive(Kind kind, const CollectiveCall& call) try {
+  auto arrival = prepare(text(kind), call);
+  if (!arrival.has_value()) return arrival.error();
+  std::optional<Round> complete;
+  std::uint64_t turn = 0;
+  const auto put = [&]() -> std::optional<Error> {
+    const std::uint64_t number = next_[call.rank];
+    if (number - first_round_ == rounds_.size()) rounds_.push_back(Round{kind, {devices_.size(), std::nullopt}, 0, call.rank});
+    Round& round = rounds_[number - first_round_];
+    if (round.come != 0) {
+      if (auto error = mismatch(round, kind, call)) return error;
+    }
+    ++next_[call.rank];
+    round.of[call.rank] = std::move(*arrival);
+    if (++round.come == devices_.size()) {  // then all have come to those before it, too
+      complete = std::move(round);
+      rounds_.pop_front();
+      ++first_round_;
+      turn = turns_++;
+    }
+    return std::nullopt;
+  };
+  if (auto error = put_down(call, put)) return *error;
   if (!complete) return {};
   std::vector<const Arrival*> all;
   for (const auto& one : complete->of) all.push_back(&*one);
   return in_turn(turn, all, [&] { return work(*complete); });
-} catch (const std::bad_alloc&) {
-  claim(call.to, no_host_memory());
-  return fail(call.rank, no_host_memory());
-}
+} catch (const std::bad_alloc&) { return out_of_memory(call); }
 
 // --- what a round does -----------------------------------------------------------------------------------------------------------
 
@@ -303,47 +300,32 @@ Result<void> HostTransport::work(const Round& round) const {
 Result<void> HostTransport::pass(bool sends, const CollectiveCall& call) try {
   auto arrival = prepare(sends ? "send" : "recv", call);
   if (!arrival.has_value()) return arrival.error();
-  std::optional<Error> error;
   std::optional<Arrival> other;
   std::uint64_t turn = 0;
-  bool wrong_call = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (broken_) {
-      error = broken_error();
-    } else {
-      Channel& channel = channels_[sends ? std::pair(call.rank, call.peer) : std::pair(call.peer, call.rank)];
-      std::deque<Arrival>&mine = sends ? channel.sends : channel.recvs, &theirs = sends ? channel.recvs : channel.sends;
-      if (theirs.empty()) {
-        mine.push_back(std::move(*arrival));
-        return {};
-      }
-      const CollectiveCall& met = theirs.front().call;
-      if (met.type != call.type || met.elements != call.elements) {
-        const CollectiveCall &from = sends ? call : met, &to = sends ? met : call;
-        error =
-            wrong("CollectiveMismatch", "rank " + std::to_string(from.rank) + " sends " + std::to_string(from.elements) + " elements of " +
+  const auto put = [&]() -> std::optional<Error> {
+    Channel& channel = channels_[sends ? std::pair(call.rank, call.peer) : std::pair(call.peer, call.rank)];
+    std::deque<Arrival>&mine = sends ? channel.sends : channel.recvs, &theirs = sends ? channel.recvs : channel.sends;
+    if (theirs.empty()) {
+      mine.push_back(std::move(*arrival));
+      return std::nullopt;
+    }
+    const CollectiveCall& met = theirs.front().call;
+    if (met.type != call.type || met.elements != call.elements) {
+      const CollectiveCall &from = sends ? call : met, &to = sends ? met : call;
+      return make_error(ErrorCode::Validation, "CollectiveMismatch", "rank " + std::to_string(from.rank) + " sends " + std::to_string(from.elements) + " elements of " +
                                             std::string(ir::name(from.type)) + ", and rank " + std::to_string(to.rank) + " receives " +
                                             std::to_string(to.elements) + " of " + std::string(ir::name(to.type)));
-        wrong_call = true;
-      } else {
-        other = std::move(theirs.front());
-        theirs.pop_front();
-        turn = turns_++;
-      }
     }
-  }
-  if (error) {
-    if (wrong_call) fail(call.rank, *error);
-    claim(call.to, *error);
-    return *error;
-  }
+    other = std::move(theirs.front());
+    theirs.pop_front();
+    turn = turns_++;
+    return std::nullopt;
+  };
+  if (auto error = put_down(call, put)) return *error;
+  if (!other) return {};
   const Arrival &from = sends ? *arrival : *other, &to = sends ? *other : *arrival;
   return in_turn(turn, {&from, &to}, [&] { return move(from.call, from.sent, 0, size(from.sent), {{&to.call, 0}}); });
-} catch (const std::bad_alloc&) {
-  claim(call.to, no_host_memory());
-  return fail(call.rank, no_host_memory());
-}
+} catch (const std::bad_alloc&) { return out_of_memory(call); }
 
 Result<void> HostTransport::send(const CollectiveCall& call) { return pass(true, call); }
 Result<void> HostTransport::recv(const CollectiveCall& call) { return pass(false, call); }
@@ -367,7 +349,7 @@ Result<void> HostTransport::sync(std::uint32_t rank, std::chrono::milliseconds p
       break;
     }
   }
-  const Error error = wrong("CollectiveTimeout", "rank " + std::to_string(rank) + " waited " + std::to_string(patience.count()) +
+  const Error error = make_error(ErrorCode::Validation, "CollectiveTimeout", "rank " + std::to_string(rank) + " waited " + std::to_string(patience.count()) +
                                                      " ms for the others, and gave up" + missing);
   fail(rank, error);
   return error;

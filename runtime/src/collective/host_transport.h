@@ -55,6 +55,9 @@ class HostTransport final : public Transport {
   Result<void> pass(bool sends, const CollectiveCall& call);
   static Result<Binding> snapshot(const CollectiveCall& call);
   Result<Arrival> prepare(const char* what, const CollectiveCall& call);
+  template <class Put>
+  std::optional<Error> put_down(const CollectiveCall& call, Put&& put);
+  Error out_of_memory(const CollectiveCall& call);
   static std::optional<Error> mismatch(const Round& round, Kind kind, const CollectiveCall& call);
   template <class Work>
   Result<void> in_turn(std::uint64_t turn, const std::vector<const Arrival*>& all, Work&& work);

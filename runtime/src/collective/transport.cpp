@@ -4,17 +4,14 @@
 #include "kiln/runtime/collective.h"
 #include "src/collective/host_transport.h"
 #include "src/local_server.h"
+#include "src/make_error.h"
 
 namespace kiln::rt {
 namespace {
 
 Error none(const char* operation) {
-  Error::Data data;
-  data.code = ErrorCode::NoDeviceTransport;
-  data.rule = "NoDeviceTransport";
-  data.message = std::string("nothing carries bytes between these devices for ") + operation +
-                 ": collectives run between CPU devices of one process (cpu, cpu:1 ...); copy_across() goes between any two devices";
-  return Error(std::move(data));
+  return make_error(ErrorCode::NoDeviceTransport, "NoDeviceTransport", std::string("nothing carries bytes between these devices for ") + operation +
+                 ": collectives run between CPU devices of one process (cpu, cpu:1 ...); copy_across() goes between any two devices");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "kiln/runtime/memory.h"
 #include "src/local_server.h"
+#include "src/make_error.h"
 
 namespace kiln {
 namespace {
@@ -17,12 +18,8 @@ Result<MemoryReport> memory_report(const Client& client) { return local(client).
 Result<MemoryReport> memory_report(const Client& client, const Stream& stream) {
   if (stream.client() == client) return local(client).memory_report(stream.id());
   return rt::or_no_memory([&]() -> Result<MemoryReport> {
-    Error::Data data;
-    data.code = ErrorCode::ForeignHandle;
-    data.rule = "ForeignHandle";
-    data.message = "the stream of the memory report belongs to another device, " + stream.client().server().label() + ", not to " +
-                   client.server().label();
-    return Error(std::move(data));
+    return make_error(ErrorCode::ForeignHandle, "ForeignHandle", "the stream of the memory report belongs to another device, " + stream.client().server().label() + ", not to " +
+                   client.server().label());
   });
 }
 

@@ -12,7 +12,12 @@ namespace kiln::rt {
 // Not synchronised. Needs no memory: blocks are linked by Storage::next, and each has its events in Storage::after.
 class DropQueue {
  public:
-  static constexpr std::uint64_t kBuffers = 64, kBytes = std::uint64_t{64} << 20;
+  // It is time to flush at so many blocks or bytes, whichever is first.
+  struct Limits {
+    std::uint64_t buffers = 64, bytes = std::uint64_t{64} << 20;
+  };
+  explicit DropQueue(const Limits& limits) : limits_(limits) {}
+  DropQueue() = default;
 
   void push(std::unique_ptr<Storage> block) noexcept {
     ++queued_.buffers;
@@ -22,7 +27,7 @@ class DropQueue {
     queued_.first = block.release();
   }
   // Whether it is time to flush.
-  bool due() const { return queued_.buffers >= kBuffers || queued_.bytes >= kBytes; }
+  bool due() const { return queued_.buffers >= limits_.buffers || queued_.bytes >= limits_.bytes; }
   std::uint64_t buffers() const { return queued_.buffers; }            // since the last flush
   std::uint64_t bytes() const { return queued_.bytes + sent_.bytes; }  // in all
   bool fenced() const { return sent_.first != nullptr; }
@@ -64,6 +69,7 @@ class DropQueue {
     std::uint64_t buffers = 0, bytes = 0;
     After fence;
   };
+  Limits limits_;
   Batch queued_, sent_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "src/make_error.h"
+
 namespace kiln::rt {
 
 MemoryCapture::~MemoryCapture() {
@@ -13,11 +15,7 @@ MemoryCapture::~MemoryCapture() {
 Result<void> MemoryCapture::open() {
   StreamAccount& account = manager_.account_of(stream_);
   if (account.capture != nullptr || state_ != State::Closed) {
-    Error::Data data;
-    data.code = ErrorCode::Validation;
-    data.rule = "CaptureOpen";
-    data.message = "a graph is being captured on the stream; end that first";
-    return Error(std::move(data));
+    return make_error(ErrorCode::Validation, "CaptureOpen", "a graph is being captured on the stream; end that first");
   }
   account_ = &account;
   account.capture = this;

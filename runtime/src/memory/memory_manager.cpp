@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "src/make_error.h"
 #include "src/memory/memory_capture.h"
 
 namespace kiln::rt {
@@ -43,13 +44,14 @@ void MemoryManager::Use::remove(std::uint64_t asked, std::uint64_t taken) {
   usage.bytes_padding -= taken - asked;
 }
 
-MemoryManager::MemoryManager(Device& device)
+MemoryManager::MemoryManager(Device& device, const MemorySettings& settings)
     : device_(device),
       number_(next_manager()),
       traits_(device.memory_traits()),
       persistent_(kPersistentPool, {PoolKind::Persistent, 0, 0, 0, 0}, traits_.alignment, traits_.bytes, nodes_, over_),
-      keep_(traits_.keep) {
-  install(traits_.pools).value();  // the device's own is right
+      keep_(traits_.keep),
+      drop_(settings.deferred) {
+  install(settings.applied_to(traits_.pools)).value();  // the device's own is right, as the presets are
 }
 
 MemoryManager::~MemoryManager() {
@@ -85,13 +87,7 @@ struct MemoryManager::Attempt {
 Result<MemoryManager::Block> MemoryManager::allocate(std::uint64_t bytes, const Request& request) {
   if (device_.poisoned()) return device_.allocate(bytes);  // which says so
   if (traits_.bytes != 0 && bytes > traits_.bytes) {
-    Error::Data data;
-    data.code = ErrorCode::BufferTooBig;
-    data.message =
-        "no buffer of " + std::to_string(bytes) + " bytes: " + device_.label() + " has " + std::to_string(traits_.bytes) + " in all";
-    data.requested = bytes;
-    data.limit = traits_.bytes;
-    return Error(std::move(data));
+    return make_error(ErrorCode::BufferTooBig, {}, "no buffer of " + std::to_string(bytes) + " bytes: " + device_.label() + " has " + std::to_string(traits_.bytes) + " in all", {.requested = bytes, .limit = traits_.bytes});
   }
   auto block = with_reclaim(bytes, [&](bool tight) { return attempt(bytes, request, tight); });
   if (!block.has_value() || request.lazy || !(*block)->unmapped.load(std::memory_order_relaxed)) return block;
@@ -164,14 +160,9 @@ Result<MemoryManager::Block> MemoryManager::grow(std::unique_lock<std::mutex>& l
     if (found == nullptr && (traits_.reuse_first || recording)) found = others();
     if (found != nullptr) return give(lock, pool, *found, a);
     if (recording) {
-      Error::Data data;
-      data.code = ErrorCode::PageUpdateForbidden;
-      data.rule = "PageUpdateForbidden";
-      data.message = "no memory is free for " + std::to_string(a.bytes) +
+      a.refuse(make_error(ErrorCode::PageUpdateForbidden, "PageUpdateForbidden", "no memory is free for " + std::to_string(a.bytes) +
                      " bytes, and none may be taken from the device while a graph is captured on the stream; run the same work once before "
-                     "the capture begins, or allocate before it";
-      data.requested = a.bytes;
-      a.refuse(Error(std::move(data)));
+                     "the capture begins, or allocate before it", {.requested = a.bytes}));
       continue;
     }
     const std::uint64_t bytes = pool.page_for(a.rounded, a.tight);
@@ -214,13 +205,8 @@ Result<MemoryManager::Block> MemoryManager::grow(std::unique_lock<std::mutex>& l
     return give(lock, pool, *pool.add(std::move(page)).first, a);
   }
   if (a.refused) return std::move(*a.refused);
-  Error::Data data;
-  data.code = ErrorCode::PageSizesExhausted;
-  data.rule = "PageSizesExhausted";
-  data.message = "no pool of " + device_.label() + " takes allocations of " + std::to_string(a.bytes) +
-                 " bytes; give the layout of its memory (install_memory_pools) one that does";
-  data.requested = a.bytes;
-  return Error(std::move(data));
+  return make_error(ErrorCode::PageSizesExhausted, "PageSizesExhausted", "no pool of " + device_.label() + " takes allocations of " + std::to_string(a.bytes) +
+                 " bytes; give the layout of its memory (install_memory_pools) one that does", {.requested = a.bytes});
 }
 
 // Asks the device, without the lock, about the memory that was freed longest ago. A slice that can be taken now; null: none.

@@ -15,6 +15,7 @@
 #include "kiln/runtime/memory.h"
 #include "src/device.h"
 #include "src/memory/drop_queue.h"
+#include "src/memory/memory_settings.h"
 #include "src/memory/page_pool.h"
 #include "src/memory/pool_config.h"
 
@@ -39,7 +40,7 @@ class InHostCall {
 // of enqueueing and before all of the device's.
 class MemoryManager {
  public:
-  explicit MemoryManager(Device& device);
+  explicit MemoryManager(Device& device, const MemorySettings& settings = {});
   ~MemoryManager();  // gives back every page. Everything given out is back, and captures are gone
   MemoryManager(const MemoryManager&) = delete;
 

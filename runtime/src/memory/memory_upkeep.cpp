@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/allocation.h"
+#include "src/make_error.h"
 #include "src/memory/memory_capture.h"
 #include "src/memory/memory_manager.h"
 
@@ -35,25 +36,15 @@ Error MemoryManager::no_memory(const Error& error, std::uint64_t bytes, std::uin
 }
 
 Error MemoryManager::capacity(const PagePool& pool, std::uint64_t bytes) const {
-  Error::Data data;
-  data.code = ErrorCode::PoolCapacityExceeded;
-  data.rule = "PoolCapacityExceeded";
-  data.message = "a buffer of " + std::to_string(bytes) + " bytes has no room in pool " + std::to_string(pool.id()) + " of " +
+  return make_error(ErrorCode::PoolCapacityExceeded, "PoolCapacityExceeded", "a buffer of " + std::to_string(bytes) + " bytes has no room in pool " + std::to_string(pool.id()) + " of " +
                  device_.label() + ", which has " + std::to_string(pool.reserved()) + " bytes of the " + std::to_string(pool.config().cap) +
-                 " that it may have, and no later pool takes it; free some buffers, or raise the cap";
-  data.requested = bytes;
-  data.limit = pool.config().cap;
-  return Error(std::move(data));
+                 " that it may have, and no later pool takes it; free some buffers, or raise the cap", {.requested = bytes, .limit = pool.config().cap});
 }
 
 // Under the lock.
 Result<void> MemoryManager::may_update(const char* what) const {
   if (windows_ == 0) return {};
-  Error::Data data;
-  data.code = ErrorCode::PageUpdateForbidden;
-  data.rule = "PageUpdateForbidden";
-  data.message = std::string(what) + " while a graph is captured on " + device_.label() + "; end the capture first";
-  return Error(std::move(data));
+  return make_error(ErrorCode::PageUpdateForbidden, "PageUpdateForbidden", std::string(what) + " while a graph is captured on " + device_.label() + "; end the capture first");
 }
 
 bool MemoryManager::captured() const {
@@ -213,23 +204,13 @@ Result<void> MemoryManager::map(Storage& storage) {
     if (!storage.unmapped.load(std::memory_order_relaxed)) return {};
     bytes = page.bytes;
     if (MemoryCapture* capture = storage.slice->account->capture; capture != nullptr && capture->recording()) {
-      Error::Data data;
-      data.code = ErrorCode::StorageMappingFailed;
-      data.message = "memory of " + std::to_string(storage.bytes) + " bytes cannot be taken at its first use";
-      data.causes.push_back(may_update("no memory may be taken from the device").error());
-      return Error(std::move(data));
+      return make_error(ErrorCode::StorageMappingFailed, {}, "memory of " + std::to_string(storage.bytes) + " bytes cannot be taken at its first use", {.causes = {may_update("no memory may be taken from the device").error()}});
     }
   }
   auto block = with_reclaim(bytes, [&](bool) { return device_.allocate(bytes); });
   if (!block.has_value()) {
-    Error::Data data;
-    data.code = ErrorCode::StorageMappingFailed;
-    data.rule = "StorageMappingFailed";
-    data.message = "there was no memory for " + std::to_string(storage.bytes) +
-                   " bytes that were allocated in a mode that takes none, when they were first used";
-    data.requested = storage.bytes;
-    data.causes.push_back(block.error());
-    return Error(std::move(data));
+    return make_error(ErrorCode::StorageMappingFailed, "StorageMappingFailed", "there was no memory for " + std::to_string(storage.bytes) +
+                   " bytes that were allocated in a mode that takes none, when they were first used", {.requested = storage.bytes, .causes = {block.error()}});
   }
   std::unique_ptr<Storage> other;
   {

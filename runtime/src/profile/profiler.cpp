@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "src/make_error.h"
 #include "src/profile/ranges.h"
 
 namespace kiln::rt {
@@ -35,11 +36,7 @@ std::uint64_t next_number() {
 }
 
 Error not_measured(const char* why) {
-  Error::Data data;
-  data.code = ErrorCode::NotMeasured;
-  data.rule = "NotMeasured";
-  data.message = std::string("the profile window has no time: ") + why;
-  return Error(std::move(data));
+  return make_error(ErrorCode::NotMeasured, "NotMeasured", std::string("the profile window has no time: ") + why);
 }
 
 }  // namespace
@@ -214,6 +211,7 @@ bool Profiler::record(Task& task, std::uint32_t queue, std::uint64_t note) {
   o.grid_on_device = task.dynamic_grid != nullptr;
   o.grid = task.grid;
   o.block = task.block;
+  o.operations = task.label.operations;
   o.bytes = task.kind == Task::Kind::Graph ? 0 : task.bytes * task.rows;
   pending_.push_back(std::move(p));
   ++held_;

@@ -3,19 +3,17 @@
 
 #include "kiln/runtime/profile.h"
 #include "src/local_server.h"
+#include "src/make_error.h"
 #include "src/profile/profiler.h"
+#include "src/server_log.h"
 
 namespace kiln {
 namespace rt {
 namespace {
 
 Error not_registered(std::uint64_t number) {
-  Error::Data data;
-  data.code = ErrorCode::NotRegistered;
-  data.rule = "NotRegistered";
-  data.message = "there is no profile window " + std::to_string(number) +
-                 " on this device: it was ended or abandoned before, or opened on another device";
-  return Error(std::move(data));
+  return make_error(ErrorCode::NotRegistered, "NotRegistered", "there is no profile window " + std::to_string(number) +
+                 " on this device: it was ended or abandoned before, or opened on another device");
 }
 
 }  // namespace
@@ -75,18 +73,28 @@ Result<void> LocalServer::abandon_profile_now(std::uint64_t number) {
 
 }  // namespace rt
 
-static Result<ProfileToken> token(Result<std::uint64_t> number) {
+static void tell(const Stream& stream, std::uint64_t window, const char* what, const Result<std::chrono::nanoseconds>* time = nullptr) {
+  if (rt::logs(rt::LogArea::Profile, rt::LogLevel::Debug)) rt::tell_window(stream.client().server(), stream.id(), window, what, time);
+}
+
+static Result<ProfileToken> start(const Stream& stream, bool at_launch) {
+  const auto number = stream.client().server().start_profile(stream.id(), at_launch);
   if (!number.has_value()) return number.error();
+  tell(stream, *number, at_launch ? "opens at the next launch" : "opened");
   return ProfileToken{*number};
 }
 
-Result<ProfileToken> start_profile(const Stream& stream) { return token(stream.client().server().start_profile(stream.id(), false)); }
-Result<ProfileToken> start_profile_at_launch(const Stream& stream) {
-  return token(stream.client().server().start_profile(stream.id(), true));
-}
+Result<ProfileToken> start_profile(const Stream& stream) { return start(stream, false); }
+Result<ProfileToken> start_profile_at_launch(const Stream& stream) { return start(stream, true); }
 Result<std::chrono::nanoseconds> end_profile(const Stream& stream, ProfileToken window) {
-  return stream.client().server().end_profile(stream.id(), window.number);
+  auto time = stream.client().server().end_profile(stream.id(), window.number);
+  tell(stream, window.number, "ended", &time);
+  return time;
 }
-Result<void> abandon_profile(const Stream& stream, ProfileToken window) { return stream.client().server().abandon_profile(window.number); }
+Result<void> abandon_profile(const Stream& stream, ProfileToken window) {
+  auto done = stream.client().server().abandon_profile(window.number);
+  if (done.has_value()) tell(stream, window.number, "abandoned");
+  return done;
+}
 
 }  // namespace kiln

@@ -9,6 +9,8 @@
 
 #include "src/config.h"
 #include "src/local_server.h"
+#include "src/logging.h"
+#include "src/make_error.h"
 #include "src/process.h"
 #include "src/profile/profiler.h"
 #include "src/profile/ranges.h"
@@ -43,14 +45,6 @@ std::vector<std::shared_ptr<LocalServer>> living() {
   return all;
 }
 
-Error refused(const char* rule, std::string message) {
-  Error::Data data;
-  data.code = ErrorCode::Validation;
-  data.rule = rule;
-  data.message = std::move(message);
-  return Error(std::move(data));
-}
-
 // A small number for the calling thread.
 std::uint32_t thread_number() {
   static std::atomic<std::uint32_t> last{0};
@@ -69,8 +63,7 @@ Result<std::uint64_t> start(const Timeline::Options& options) {
   {
     const std::lock_guard lock(s.mutex);
     if (running_timeline().load(std::memory_order_relaxed) != 0)
-      return refused("TimelineRunning",
-                     "a timeline is being recorded already; finish it first (KILN_TRACE records one for the whole process)");
+      return make_error(ErrorCode::Validation, "TimelineRunning", "a timeline is being recorded already; finish it first (KILN_TRACE records one for the whole process)");
     timeline = ++s.last;
     s.capacity = options.operations;
     s.start = host_nanoseconds();
@@ -86,6 +79,10 @@ Result<std::uint64_t> start(const Timeline::Options& options) {
       running_timeline().store(0, std::memory_order_relaxed);
       return ok.error();
     }
+  }
+  if (logs(LogArea::Profile, LogLevel::Info)) {
+    say(LogArea::Profile, LogLevel::Info,
+        "timeline " + std::to_string(timeline) + " begins, with room for " + std::to_string(options.operations) + " operations of each device");
   }
   return timeline;
 }
@@ -115,6 +112,11 @@ Result<Trace> finish(std::uint64_t timeline) {
     trace.dropped += device.dropped;
   }
   trace.json = chrome_trace(began, devices, host, trace.dropped);
+  if (logs(LogArea::Profile, LogLevel::Info)) {
+    say(LogArea::Profile, LogLevel::Info,
+        "timeline " + std::to_string(timeline) + " is over: " + std::to_string(trace.operations) + " operations of " +
+            std::to_string(devices.size()) + " devices, " + std::to_string(trace.dropped) + " dropped");
+  }
   return trace;
 }
 
@@ -145,7 +147,7 @@ void look_at_environment() {
     const std::string file = configured_text(Setting::Trace);
     if (file.empty()) return;
     if (!std::ofstream(file)) return say("'" + file + "' cannot be written; nothing is recorded");
-    const auto timeline = start({});
+    const auto timeline = start({.operations = configured_number(Setting::TraceOperations)});
     if (!timeline.has_value()) return say(timeline.error().data().message);
     environment() = {file, *timeline, process_number()};
     std::atexit(&write_at_exit);
@@ -177,16 +179,33 @@ void timeline_keeps(std::uint64_t timeline, DeviceTrace trace) {
   if (running_timeline().load(std::memory_order_relaxed) == timeline && !trace.label.empty()) s.gone.push_back(std::move(trace));
 }
 
-HostSpan::HostSpan(const char* what, const std::string& kernel)
-    : what_(what), kernel_(kernel), timeline_(running_timeline().load(std::memory_order_relaxed)) {
-  if (const RangeSink* ranges = range_sink()) ranges->push((std::string(what) + " " + kernel).c_str());
-  if (timeline_ != 0) begin_ = host_nanoseconds();
+void HostSpan::begin(const std::string& range) {
+  if (const RangeSink* ranges = range_sink()) ranges->push(range.c_str());
+  if (timeline_ != 0) span_.begin = host_nanoseconds();
+}
+
+HostSpan::HostSpan(const char* what, const std::string& kernel) : timeline_(running_timeline().load(std::memory_order_relaxed)) {
+  if (timeline_ != 0) span_ = {.kind = "host", .name = what, .kernel = kernel};
+  begin(range_sink() != nullptr ? std::string(what) + " " + kernel : std::string());
+}
+
+HostSpan::HostSpan(std::uint64_t stream, const std::source_location& where)
+    : timeline_(running_timeline().load(std::memory_order_relaxed)) {
+  if (timeline_ != 0) {
+    span_ = {.kind = "call",
+             .name = "host call",
+             .place = std::string(where.file_name()) + ":" + std::to_string(where.line()),
+             .stream = stream,
+             .has_stream = true};
+  }
+  begin(range_sink() != nullptr ? "host call" : std::string());
 }
 
 HostSpan::~HostSpan() {
   if (const RangeSink* ranges = range_sink()) ranges->pop();
   if (timeline_ == 0) return;
-  const std::int64_t end = host_nanoseconds();
+  span_.end = host_nanoseconds();
+  span_.thread = thread_number();
   State& s = state();
   const std::lock_guard lock(s.mutex);
   if (running_timeline().load(std::memory_order_relaxed) != timeline_) return;
@@ -195,7 +214,7 @@ HostSpan::~HostSpan() {
     return;
   }
   try {
-    s.host.push_back({what_, kernel_, thread_number(), begin_, end});
+    s.host.push_back(std::move(span_));
   } catch (const std::bad_alloc&) { ++s.dropped; }
 }
 
@@ -206,11 +225,7 @@ Result<void> Trace::save(const std::string& path) const {
   file << json;
   file.close();
   if (file) return {};
-  Error::Data data;
-  data.code = ErrorCode::NotFound;
-  data.rule = "TraceFile";
-  data.message = "the trace cannot be written to '" + path + "'; name a file in a folder that is there and may be written";
-  return Error(std::move(data));
+  return make_error(ErrorCode::NotFound, "TraceFile", "the trace cannot be written to '" + path + "'; name a file in a folder that is there and may be written");
 }
 
 Result<Timeline> Timeline::start(const Options& options) {

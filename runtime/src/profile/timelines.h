@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <string>
 
 #include "kiln/runtime/profile.h"
@@ -27,15 +28,16 @@ inline std::atomic<std::uint64_t>& running_timeline() {
 class HostSpan {
  public:
   HostSpan(const char* what, const std::string& kernel);
+  HostSpan(std::uint64_t stream, const std::source_location& where);  // a host call of the stream
   ~HostSpan();
   HostSpan(const HostSpan&) = delete;
   HostSpan& operator=(const HostSpan&) = delete;
 
  private:
-  const char* what_;
-  const std::string& kernel_;
+  void begin(const std::string& range);
+
+  TracedSpan span_;  // its strings are there while a timeline runs
   const std::uint64_t timeline_;
-  std::int64_t begin_ = 0;
 };
 
 }  // namespace kiln::rt

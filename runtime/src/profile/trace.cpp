@@ -37,6 +37,9 @@ void append_three(std::string& out, const char* key, const std::array<std::uint3
   out += std::string(",\"") + key + "\":[" + std::to_string(d[0]) + "," + std::to_string(d[1]) + "," + std::to_string(d[2]) + "]";
 }
 
+// The number that a stream goes by; its priority is in the upper bits.
+std::uint64_t shown_stream(std::uint64_t stream) { return stream & ~(std::uint64_t{7} << 61); }
+
 class Writer {
  public:
   void name_process(std::size_t process, const std::string& name) { meta("process_name", process, 0, name); }
@@ -100,18 +103,20 @@ void write_device(Writer& out, std::size_t process, std::int64_t start, DeviceTr
     std::size_t last = first;
     std::set<std::uint64_t> streams;
     for (; last < all.size() && all[last].queue == all[first].queue; ++last)
-      if (all[last].has_stream) streams.insert(all[last].stream & ~(std::uint64_t{7} << 61));
+      if (all[last].has_stream) streams.insert(shown_stream(all[last].stream));
     out.name_track(process, all[first].queue, track_name(streams, all[first].queue));
     for (; first < last; ++first) {
       TracedOperation& o = all[first];
       if (first + 1 < last) o.end = std::min(o.end, all[first + 1].begin);
       out.begin(process, o.queue, o.kind, o.name, o.begin - start, o.end - o.begin);
       if (!o.place.empty()) out.text("source", o.place);
-      if (o.has_stream) out.number("stream", o.stream & ~(std::uint64_t{7} << 61));
+      if (o.has_stream) out.number("stream", shown_stream(o.stream));
       if (o.has_grid) {
         if (o.grid_on_device) out.text("grid", "from the device");
         else out.three("grid", o.grid);
         out.three("block", o.block);
+      } else if (o.operations != 0) {
+        out.number("operations", o.operations);
       } else {
         out.number("bytes", o.bytes);
       }
@@ -134,9 +139,11 @@ std::string chrome_trace(std::int64_t start, std::vector<DeviceTrace>& devices, 
   });
   for (std::size_t i = 0; i < host.size(); ++i) {
     if (i == 0 || host[i].thread != host[i - 1].thread) out.name_track(0, host[i].thread, "thread " + std::to_string(host[i].thread));
-    out.begin(0, host[i].thread, "host", host[i].name, std::max<std::int64_t>(0, host[i].begin - start),
+    out.begin(0, host[i].thread, host[i].kind, host[i].name, std::max<std::int64_t>(0, host[i].begin - start),
               std::max<std::int64_t>(0, host[i].end - host[i].begin));
     if (!host[i].kernel.empty()) out.text("kernel", host[i].kernel);
+    if (!host[i].place.empty()) out.text("source", host[i].place);
+    if (host[i].has_stream) out.number("stream", shown_stream(host[i].stream));
     out.end();
   }
   for (std::size_t i = 0; i < devices.size(); ++i) write_device(out, i + 1, start, devices[i]);

@@ -17,11 +17,15 @@ struct TracedOperation {
   bool has_stream = false, has_grid = false, grid_on_device = false;
   std::array<std::uint32_t, 3> grid{}, block{};
   std::uint64_t bytes = 0;
+  std::uint64_t operations = 0;  // of a graph
   std::int64_t begin = 0, end = 0;
 };
 // Of a thread of the host.
 struct TracedSpan {
-  std::string name, kernel;
+  const char* kind = "";                              // "host", or "call" for a host call
+  std::string name = {}, kernel = {}, place = {};     // the last two may be empty
+  std::uint64_t stream = 0;
+  bool has_stream = false;
   std::uint32_t thread = 0;
   std::int64_t begin = 0, end = 0;
 };

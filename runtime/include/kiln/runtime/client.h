@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
@@ -85,7 +86,8 @@ class Stream {
   Result<void> flush() const;
   // Calls `function` on a thread of the runtime when the work before it is over; the work behind it starts after it returned. It may use
   // clients, but must not wait for work of this stream behind it. What it throws is dropped. Errors: device faults; it is not called then.
-  Result<void> call(std::function<void()> function) const;
+  // `where` is for timelines.
+  Result<void> call(std::function<void()> function, std::source_location where = std::source_location::current()) const;
   // The point behind the work that the stream has so far, for another stream of the device to wait for. Buffers need none of this: what
   // streams do with one buffer is ordered by the runtime.
   Event record() const;

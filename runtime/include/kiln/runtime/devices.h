@@ -1,6 +1,7 @@
 // Several devices in one process: copies from one to another.
 #pragma once
 #include "kiln/runtime/buffer.h"
+#include "kiln/runtime/strided.h"
 
 namespace kiln {
 
@@ -10,6 +11,8 @@ namespace rt {
 // carries their failure then, whole, and so it does after any other error. Errors: CopySize, ForeignHandle (a stream of another device than
 // its binding), those of a read and a write.
 Result<void> copy_across(const Stream& to_stream, const Binding& to, const Stream& from_stream, const Binding& from);
+// The same of strided views with equal extents. The bytes of their elements are touched and no others. Errors: UnsupportedStrides, too.
+Result<void> copy_across_strided(const Stream& to_stream, const StridedBinding& to, const Stream& from_stream, const StridedBinding& from);
 }  // namespace rt
 
 // Elements of a buffer to one of as many on any device.
@@ -19,6 +22,15 @@ Result<void> copy_across(const Stream& to_stream, Buffer<T, R>& to, const Stream
 }
 template <class T, unsigned R, unsigned S>
 Result<void> copy_across(Buffer<T, R>& to, const Buffer<T, S>& from) {
+  return copy_across(to.client().default_stream(), to, from.client().default_stream(), from);
+}
+// Elements of a view to those of one of equal extents on any device, whatever their strides.
+template <class T, unsigned R>
+Result<void> copy_across(const Stream& to_stream, StridedView<T, R> to, const Stream& from_stream, const StridedView<T, R>& from) {
+  return rt::copy_across_strided(to_stream, to.untyped(), from_stream, from.untyped());
+}
+template <class T, unsigned R>
+Result<void> copy_across(StridedView<T, R> to, const StridedView<T, R>& from) {
   return copy_across(to.client().default_stream(), to, from.client().default_stream(), from);
 }
 // A buffer of the same elements on another device (or a second one on the same). On an error there is none.

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <utility>
 
 #include "kiln/runtime/client.h"
@@ -62,8 +63,8 @@ class Graph {
 class GraphCapture {
  public:
   // The stream is captured from now on, but not recorded yet: what it does until begin() runs as always, and the memory that it lets go of
-  // is kept for the recording. Errors: CaptureOpen.
-  static Result<GraphCapture> prepare(const Stream& stream);
+  // is kept for the recording. `where` is what timelines show of the graph's replays. Errors: CaptureOpen.
+  static Result<GraphCapture> prepare(const Stream& stream, std::source_location where = std::source_location::current());
   GraphCapture(GraphCapture&& o) noexcept : stream_(o.stream_), token_(std::exchange(o.token_, 0)) {}
   GraphCapture& operator=(GraphCapture&& o) noexcept;
   GraphCapture(const GraphCapture&) = delete;
@@ -95,8 +96,8 @@ bool is_capturing(const Stream& stream);
 
 // Captures what `body()` gives the stream. An exception of the body goes through and leaves no capture.
 template <class Body>
-Result<Graph> capture(const Stream& stream, Body&& body) {
-  Result<GraphCapture> capture = GraphCapture::prepare(stream);
+Result<Graph> capture(const Stream& stream, Body&& body, std::source_location where = std::source_location::current()) {
+  Result<GraphCapture> capture = GraphCapture::prepare(stream, where);
   if (!capture.has_value()) return capture.error();
   if (Result<void> begun = capture->begin(); !begun.has_value()) return begun.error();
   std::forward<Body>(body)();

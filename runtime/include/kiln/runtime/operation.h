@@ -40,9 +40,9 @@ inline Operation<void> nothing() {
 
 // Calls f when the stream has come to it, as Stream::call does; what it gives is the value.
 template <class F>
-Operation<std::invoke_result_t<F&>> call(F f) {
+Operation<std::invoke_result_t<F&>> call(F f, std::source_location where = std::source_location::current()) {
   using T = std::invoke_result_t<F&>;
-  return Operation<T>(std::make_unique<detail::Call<T, F>>(std::move(f)));
+  return Operation<T>(std::make_unique<detail::Call<T, F>>(std::move(f), where));
 }
 
 // The buffer's elements at this place in the stream, as Buffer::read gives them; no thread of the caller's waits.

@@ -34,13 +34,14 @@ Operation<T> issue(std::optional<Client> client, F f) {
 template <class T, class F>
 class Call final : public Node<T> {
  public:
-  explicit Call(F f) : f_(std::move(f)) {}
+  Call(F f, const std::source_location& where) : f_(std::move(f)), where_(where) {}
   void start(const Context& context, Receiver<T> receiver) override {
     const auto shared = std::make_shared<Receiver<T>>(std::move(receiver));
-    const auto ok = call_later(context.stream, [this, context, shared](const Error* lost) {
+    auto in_turn = [this, context, shared](const Error* lost) {
       auto value = std::make_shared<Result<T>>(lost != nullptr ? Result<T>(*lost) : once(context));
       go_on_elsewhere(context.stream, [shared, value] { (*shared)(std::move(*value)); });
-    });
+    };
+    const auto ok = call_later(context.stream, std::move(in_turn), where_);
     if (!ok.has_value()) (*shared)(ok.error());
   }
 
@@ -57,6 +58,7 @@ class Call final : public Node<T> {
     } catch (...) { return thrown(); }
   }
   F f_;
+  std::source_location where_;
 };
 
 template <class T, class U, class F>

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <source_location>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -110,7 +111,7 @@ Error thrown() noexcept;                                      // the exception t
 Error borrowed_gone(const char* what, std::size_t argument);  // from 1; 0: no argument of a launch
 Client default_client(std::optional<Client> own);
 std::optional<Client> first_client(std::initializer_list<std::optional<Client>> all);
-Result<void> call_later(const Stream& stream, std::move_only_function<void(const Error*)> function);
+Result<void> call_later(const Stream& stream, std::move_only_function<void(const Error*)> function, const std::source_location& where);
 void go_on_elsewhere(const Stream& stream, std::move_only_function<void()> then) noexcept;
 Result<void> read_later(const Stream& stream, const Binding& from, void* to, std::move_only_function<void(Result<void>)> done);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kiln/runtime/buffer.h"
+#include "kiln/runtime/strided.h"
 
 namespace kiln {
 
@@ -21,6 +22,9 @@ Result<void> settle_writes(HostMemory& memory);
 bool host_memory_ready(const HostMemory& memory);
 Result<void> upload(const Stream& stream, const Binding& to, HostMemory& from, std::uint64_t first);
 Result<void> download(const Stream& stream, const Binding& from, HostMemory& to, std::uint64_t first);
+// The same of strided views, which are packed and row-major in the host memory.
+Result<void> upload_strided(const Stream& stream, const StridedBinding& to, HostMemory& from, std::uint64_t first);
+Result<void> download_strided(const Stream& stream, const StridedBinding& from, HostMemory& to, std::uint64_t first);
 Result<void> host_range(std::uint64_t first, std::uint64_t count, std::uint64_t size);
 
 // An open view of the host's; nothing may write the memory meanwhile.
@@ -106,6 +110,31 @@ class HostBuffer {
   }
   template <unsigned R>
   Result<void> download(const Buffer<T, R>& from) {
+    return download(client_.default_stream(), from);
+  }
+
+  // Elements from `first` on to those of a view, or the other way: packed and row-major here, a stride apart there. The bytes of the view's
+  // elements are touched and no others. Errors: as above, and OverlappingStrides for a target that names an element twice; of a source the
+  // element is downloaded as often as it is named. The cost grows with the rows, as that of StridedView::read.
+  template <unsigned R>
+  Result<void> upload(const Stream& stream, StridedView<T, R> to, std::uint64_t first = 0) const {
+    if (auto ok = rt::host_range(first, to.size(), size_); !ok.has_value()) {
+      rt::claim_strided(to.untyped(), ok.error());
+      return ok;
+    }
+    return rt::upload_strided(stream, to.untyped(), *memory_, first * sizeof(T));
+  }
+  template <unsigned R>
+  Result<void> upload(StridedView<T, R> to) const {
+    return upload(client_.default_stream(), std::move(to));
+  }
+  template <unsigned R>
+  Result<void> download(const Stream& stream, const StridedView<T, R>& from, std::uint64_t first = 0) {
+    if (auto ok = rt::host_range(first, from.size(), size_); !ok.has_value()) return ok;
+    return rt::download_strided(stream, from.untyped(), *memory_, first * sizeof(T));
+  }
+  template <unsigned R>
+  Result<void> download(const StridedView<T, R>& from) {
     return download(client_.default_stream(), from);
   }
 
