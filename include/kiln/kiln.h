@@ -1,7 +1,7 @@
-// Everything of Kiln, with the short words (If, Else, While ...).
+// Everything of Kiln, with the short words (If, Else, While ...), but for operations, whose headers take their time to compile:
+// kiln/dsl/operation.h.
 #pragma once
 #include "kiln/dsl/dsl.h"
-#include "kiln/dsl/operation.h"
 #include "kiln/dsl/words.h"
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/client.h"

@@ -104,7 +104,9 @@ Result<LoadedModule> LoadedModule::from_file(const Client& client, const std::st
       in.read(image.data(), static_cast<std::streamsize>(bytes));
     }
     if (!is_file || failed || !in) {
-      return make_error(ErrorCode::NotFound, "NoSuchFile", "'" + path + "' cannot be read" + (is_file || !std::filesystem::exists(path, failed) ? "" : ": it is no regular file"));
+      return make_error(
+          ErrorCode::NotFound, "NoSuchFile",
+          "'" + path + "' cannot be read" + (is_file || !std::filesystem::exists(path, failed) ? "" : ": it is no regular file"));
     }
     return from_memory(client, image, "'" + path + "'");
   });
@@ -117,9 +119,11 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
     if (param.is_buffer()) uses.push_back({param.binding(), param.access()});
   rt::LaunchFacts facts;
   facts.kernel = entry;
-  const auto refused = [&](Error error) { return local(state_->client).refused_loaded(uses, rt::of_launch(facts, std::move(error))); };
+  const auto refused = [&](Error error) { return local(state_->client).refused_loaded(stream.id(), uses, rt::of_launch(facts, std::move(error))); };
   if (!(stream.client() == state_->client)) {
-    return refused(make_error(ErrorCode::ForeignHandle, "ForeignHandle", "the stream belongs to " + stream.client().server().label() + ", the module to " + state_->client.server().label()));
+    return refused(
+        make_error(ErrorCode::ForeignHandle, "ForeignHandle",
+                   "the stream belongs to " + stream.client().server().label() + ", the module to " + state_->client.server().label()));
   }
   const auto device = local(state_->client).reachable_device();
   if (!device.has_value()) return device.error();
@@ -139,8 +143,10 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
   }
   const std::vector<rt::ModuleEntry::Param>& wanted = found->entry.params;
   if (params.size() != wanted.size()) {
-    return refused(make_error(ErrorCode::Validation, "ArgumentCount", "the entry takes " + std::to_string(wanted.size()) + (wanted.size() == 1 ? " argument" : " arguments") +
-                             " and was given " + std::to_string(params.size()) + "; compare with its .param list", {.kernel = entry, .requested = params.size(), .limit = wanted.size(), .numbers = Error::Numbers::NotEqual}));
+    return refused(make_error(ErrorCode::Validation, "ArgumentCount",
+                              "the entry takes " + std::to_string(wanted.size()) + (wanted.size() == 1 ? " argument" : " arguments") +
+                                  " and was given " + std::to_string(params.size()) + "; compare with its .param list",
+                              {.kernel = entry, .requested = params.size(), .limit = wanted.size(), .numbers = Error::Numbers::NotEqual}));
   }
   std::vector<std::byte> block(found->entry.bytes);
   for (std::size_t i = 0; i < params.size(); ++i) {
@@ -154,9 +160,11 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
       bytes = std::as_bytes(std::span(&address, 1));
     }
     if (bytes.size() != wanted[i].size) {
-      return refused(make_error(ErrorCode::Validation, "ArgumentSize", argument + " has " + std::to_string(bytes.size()) + " bytes" +
-                               (params[i].is_buffer() ? " (a buffer's address)" : "") + ", and the entry's parameter there has " +
-                               std::to_string(wanted[i].size) + " bytes; compare with its .param list", {.kernel = entry, .requested = bytes.size(), .limit = wanted[i].size, .numbers = Error::Numbers::NotEqual}));
+      return refused(
+          make_error(ErrorCode::Validation, "ArgumentSize",
+                     argument + " has " + std::to_string(bytes.size()) + " bytes" + (params[i].is_buffer() ? " (a buffer's address)" : "") +
+                         ", and the entry's parameter there has " + std::to_string(wanted[i].size) + " bytes; compare with its .param list",
+                     {.kernel = entry, .requested = bytes.size(), .limit = wanted[i].size, .numbers = Error::Numbers::NotEqual}));
     }
     std::memcpy(block.data() + wanted[i].offset, bytes.data(), bytes.size());
   }

@@ -164,8 +164,9 @@ Result<void> CudaDevice::start() {
   limits_.ptx_version = ptx_of_driver(session_->driver().version);
   target_ = best_target(limits_.capability, limits_.ptx_version);
   if (target_.empty()) {
-    return make_error(ErrorCode::NotFound, "ComputeCapabilityTooLow", session_->name() + " has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
-                   ", and Kiln needs 7.5 or newer");
+    return make_error(ErrorCode::NotFound, "ComputeCapabilityTooLow",
+                      session_->name() + " has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
+                          ", and Kiln needs 7.5 or newer");
   }
   limits_.portable_shared = positive(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 * 1024);
   limits_.most_shared = std::max(limits_.portable_shared, value(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
@@ -391,8 +392,9 @@ Result<std::unique_ptr<Device>> make_cuda_device(const Driver& driver, int ordin
     return make_error(ErrorCode::NotFound, driver.state == DriverState::NoLibrary ? "NoDriver" : name(driver.state), driver.sentence);
   }
   if (ordinal < 0 || ordinal >= driver.devices) {
-    return make_error(ErrorCode::NotFound, "NoSuchDevice", "there is no device cuda:" + std::to_string(ordinal) + "; the CUDA driver has " + std::to_string(driver.devices) +
-                   (driver.devices == 1 ? " device, cuda:0" : " devices, cuda:0 to cuda:" + std::to_string(driver.devices - 1)));
+    return make_error(ErrorCode::NotFound, "NoSuchDevice",
+                      "there is no device cuda:" + std::to_string(ordinal) + "; the CUDA driver has " + std::to_string(driver.devices) +
+                          (driver.devices == 1 ? " device, cuda:0" : " devices, cuda:0 to cuda:" + std::to_string(driver.devices - 1)));
   }
   return or_no_memory([&]() -> Result<std::unique_ptr<Device>> {
     auto session = Session::open(driver, ordinal);

@@ -134,7 +134,8 @@ std::string result_text(CUresult code) { return std::string(result_row(code).nam
 
 Error driver_error(CUresult code, Phase phase, const std::string& doing, const std::string& kernel) {
   const ResultRow& row = result_row(code);
-  return make_error(code_of(row.kind, phase), row.name, doing + ": the CUDA driver answers " + result_text(code) + ", " + row.cause + "; " + row.remedy, {.kernel = kernel});
+  return make_error(code_of(row.kind, phase), row.name,
+                    doing + ": the CUDA driver answers " + result_text(code) + ", " + row.cause + "; " + row.remedy, {.kernel = kernel});
 }
 
 Error poisoned_error(const Error& first, Phase phase, const std::string& device) {

@@ -11,7 +11,8 @@ namespace kiln::rt {
 Result<Memory> LocalServer::adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only) {
   if (bytes == 0) return Memory();
   if (address == 0 || bytes > ~address) {
-    return make_error(ErrorCode::Validation, "BindingRange", "there is no memory of " + std::to_string(bytes) + " bytes at address " + std::to_string(address));
+    return make_error(ErrorCode::Validation, "BindingRange",
+                      "there is no memory of " + std::to_string(bytes) + " bytes at address " + std::to_string(address));
   }
   if (auto ok = device_->check_foreign(address, bytes); !ok.has_value()) return ok.error();
   // What is dropped may be the last of a memory, or call its owner's code: not under the lock.
@@ -46,11 +47,13 @@ Result<Memory> LocalServer::adopt_now(std::uint64_t address, std::uint64_t bytes
     Memory& memory = others.emplace_back(a.memory.lock());
     if (memory == nullptr) continue;
     if (a.address != address || a.bytes != bytes) {
-      return make_error(ErrorCode::Validation, "AliasingArguments", "memory of " + std::to_string(bytes) + " bytes overlaps other memory that was adopted (" +
-                                              std::to_string(a.bytes) + " bytes); adopt the whole once and take views of it");
+      return make_error(ErrorCode::Validation, "AliasingArguments",
+                        "memory of " + std::to_string(bytes) + " bytes overlaps other memory that was adopted (" + std::to_string(a.bytes) +
+                            " bytes); adopt the whole once and take views of it");
     }
     if (memory->read_only && !read_only) {
-      return make_error(ErrorCode::Validation, "ReadOnlyMemory", "the memory is imported already, to be read only; let that go first, or import it read-only");
+      return make_error(ErrorCode::Validation, "ReadOnlyMemory",
+                        "the memory is imported already, to be read only; let that go first, or import it read-only");
     }
     a.owners->push_back(std::move(owner));
     return memory;

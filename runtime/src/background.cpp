@@ -12,7 +12,8 @@
 namespace kiln::rt {
 
 Error no_thread() {
-  return make_error(ErrorCode::OutOfMemory, "NoThread", "the system starts no thread for host calls and for what is to go on later; it may work once other threads have ended");
+  return make_error(ErrorCode::OutOfMemory, "NoThread",
+                    "the system starts no thread for host calls and for what is to go on later; it may work once other threads have ended");
 }
 
 struct Background::State {

@@ -102,13 +102,17 @@ CallOrder::Wait::~Wait() {
 }
 
 Error CallOrder::waits_for_itself() {
-  return make_error(ErrorCode::Validation, "WaitsForItself", "a host call would wait for work that starts only when the call has returned: work behind it in its stream, in a stream that shares "
+  return make_error(
+      ErrorCode::Validation, "WaitsForItself",
+      "a host call would wait for work that starts only when the call has returned: work behind it in its stream, in a stream that shares "
       "a queue with it, or work that waits for either; let the call return first, or wait for what was enqueued before it");
 }
 
 Error CallOrder::too_much_behind() {
-  return make_error(ErrorCode::Validation, "TooMuchBehindCall", "a host call may enqueue no more than " + std::to_string(kRoom) +
-                 " operations that start only when it has returned; let it return, and go on in another call", {.requested = std::uint64_t{kRoom} + 1, .limit = kRoom});
+  return make_error(ErrorCode::Validation, "TooMuchBehindCall",
+                    "a host call may enqueue no more than " + std::to_string(kRoom) +
+                        " operations that start only when it has returned; let it return, and go on in another call",
+                    {.requested = std::uint64_t{kRoom} + 1, .limit = kRoom});
 }
 
 }  // namespace kiln::rt

@@ -17,9 +17,7 @@ std::uint64_t ceil_div(std::uint64_t n, std::uint64_t d) { return n / d + (n % d
 
 }  // namespace
 
-Error no_kernel() {
-  return make_error(ErrorCode::Validation, "NoKernel", "the launch names no kernel");
-}
+Error no_kernel() { return make_error(ErrorCode::Validation, "NoKernel", "the launch names no kernel"); }
 
 Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& request) {
   if (request.variant == nullptr) return no_kernel();
@@ -113,9 +111,12 @@ std::optional<LocalServer::Refusal> LocalServer::choose_block(const LaunchReques
   std::uint64_t blocks = ceil_div(n, config.block.x);
   if (config.cluster.x > 1) blocks = ceil_div(blocks, config.cluster.x) * config.cluster.x;
   if (blocks > properties().max_grid.x) {
-    return Refusal{of_launch(facts, make_error(ErrorCode::TooManyResources, "DeviceDimensionExceeded", std::to_string(n) + " threads are " + std::to_string(blocks) + " blocks of " + std::to_string(config.block.x) +
-                   ", and " + properties().name + " takes at most " + std::to_string(properties().max_grid.x) +
-                   " along x; launch several times, or give each thread more to do", {.requested = blocks, .limit = properties().max_grid.x}))};
+    return Refusal{of_launch(
+        facts, make_error(ErrorCode::TooManyResources, "DeviceDimensionExceeded",
+                          std::to_string(n) + " threads are " + std::to_string(blocks) + " blocks of " + std::to_string(config.block.x) +
+                              ", and " + properties().name + " takes at most " + std::to_string(properties().max_grid.x) +
+                              " along x; launch several times, or give each thread more to do",
+                          {.requested = blocks, .limit = properties().max_grid.x}))};
   }
   config.grid = Dim3(blocks);
   return std::nullopt;

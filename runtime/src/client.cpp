@@ -65,8 +65,9 @@ Result<Client> open_named(const std::string& device) {
   const bool other_cpu = device.starts_with("cpu:") && is_number(device.substr(4));
   const unsigned number = other_cpu ? static_cast<unsigned>(std::stoi(device.substr(4))) : 0;
   if (number >= kCpuDevices) {
-    return make_error(ErrorCode::NotFound, "NoSuchDevice", "there is no device '" + device + "'; a process can have " + std::to_string(kCpuDevices) +
-                                        " devices on its processor, cpu:0 (which is cpu) to cpu:" + std::to_string(kCpuDevices - 1));
+    return make_error(ErrorCode::NotFound, "NoSuchDevice",
+                      "there is no device '" + device + "'; a process can have " + std::to_string(kCpuDevices) +
+                          " devices on its processor, cpu:0 (which is cpu) to cpu:" + std::to_string(kCpuDevices - 1));
   }
   if (device == "cpu" || other_cpu) {
     auto server = cpu_server(number);
@@ -122,9 +123,7 @@ Result<void> Stream::sync() const { return client_.server().sync_stream(id_); }
 Result<void> Stream::flush() const { return client_.server().flush(id_); }
 Result<void> Stream::call(std::function<void()> function, std::source_location where) const {
   return rt::or_no_memory([&]() -> Result<void> {
-    if (!function) {
-      return make_error(ErrorCode::Validation, "NoFunction", "the host call has no function");
-    }
+    if (!function) { return make_error(ErrorCode::Validation, "NoFunction", "the host call has no function"); }
     auto in_turn = [function = std::move(function)](const Error* lost) {
       if (lost == nullptr) function();
     };
@@ -144,8 +143,9 @@ Result<void> Stream::wait(const Event& event) const {
   if (event.server_ == nullptr) return {};
   if (event.server_.get() != &client_.server()) {
     return rt::or_no_memory([&]() -> Result<void> {
-      return make_error(ErrorCode::ForeignHandle, "ForeignHandle", "the event is of another device, " + event.server_->label() + ", and the stream of " + client_.server().label() +
-                     "; wait for it on the host with sync()");
+      return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
+                        "the event is of another device, " + event.server_->label() + ", and the stream of " + client_.server().label() +
+                            "; wait for it on the host with sync()");
     });
   }
   return client_.server().wait_event(id_, {event.queue_, event.position_});

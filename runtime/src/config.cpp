@@ -16,7 +16,8 @@ namespace kiln::rt {
 namespace {
 
 Error wrong_variable(const SettingRow& row, const std::string& value) {
-  return make_error(ErrorCode::Validation, "Configuration", std::string("the variable ") + row.variable + " is '" + value + "', and it takes " + allowed(row));
+  return make_error(ErrorCode::Validation, "Configuration",
+                    std::string("the variable ") + row.variable + " is '" + value + "', and it takes " + allowed(row));
 }
 
 std::optional<std::uint64_t> number(const SettingRow& row, std::string_view text) {

@@ -21,7 +21,10 @@ std::byte* Task::reserve_params(std::size_t size) {
 }
 
 Error lost_device(ErrorCode code, const std::string& label, Error first) {
-  return make_error(code, "DevicePoisoned", label + " is lost to this process since its first failure; start a new process to use it, or another device in this one", {.causes = {std::move(first)}});
+  return make_error(
+      code, "DevicePoisoned",
+      label + " is lost to this process since its first failure; start a new process to use it, or another device in this one",
+      {.causes = {std::move(first)}});
 }
 
 namespace {

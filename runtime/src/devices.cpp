@@ -20,7 +20,9 @@ constexpr std::uint64_t kPiece = std::uint64_t{16} << 20;
 std::uint64_t size(const Binding& binding) { return empty(binding) ? 0 : binding.range.end - binding.range.begin; }
 
 Error skipped(const Stream& from, Error why) {
-  return make_error(ErrorCode::Skipped, {}, "the copy from " + from.client().server().label() + " to another device did not run, or not to its end", {.causes = {std::move(why)}});
+  return make_error(ErrorCode::Skipped, {},
+                    "the copy from " + from.client().server().label() + " to another device did not run, or not to its end",
+                    {.causes = {std::move(why)}});
 }
 
 std::uint64_t bytes_of(const StridedBinding& view) {
@@ -85,7 +87,8 @@ Result<void> copy_across(const Stream& to_stream, const Binding& to, const Strea
     if (auto ok = target.usable(to, "the target of the copy"); !ok.has_value()) return failed(ok.error());
     if (auto ok = source.usable(from, "the source of the copy"); !ok.has_value()) return failed(ok.error());
     if (size(to) != size(from)) {
-      return failed(make_error(ErrorCode::Validation, "CopySize", "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes"));
+      return failed(make_error(ErrorCode::Validation, "CopySize",
+                               "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes"));
     }
     if (empty(to)) {
       if (auto ok = source.read(from_stream.id(), from, nullptr); !ok.has_value()) return ok;  // what it says of a device that is lost

@@ -36,9 +36,11 @@ GridState judge_grid(const std::array<std::uint32_t, 3>& grid, const std::array<
 }
 
 Error grid_too_large(const std::string& kernel, std::uint32_t axis, std::uint64_t blocks, std::uint64_t limit) {
-  return make_error(ErrorCode::TooManyResources, "DynamicGridTooLarge", std::string("the grid that the device holds for the launch has ") + std::to_string(blocks) + " blocks along " +
-                 static_cast<char>('x' + axis) + ", and at most " + std::to_string(limit) +
-                 " are possible (the device's limit, or the kernel counts positions in 32 bits); correct the kernel that writes it", {.kernel = kernel, .requested = blocks, .limit = limit});
+  return make_error(ErrorCode::TooManyResources, "DynamicGridTooLarge",
+                    std::string("the grid that the device holds for the launch has ") + std::to_string(blocks) + " blocks along " +
+                        static_cast<char>('x' + axis) + ", and at most " + std::to_string(limit) +
+                        " are possible (the device's limit, or the kernel counts positions in 32 bits); correct the kernel that writes it",
+                    {.kernel = kernel, .requested = blocks, .limit = limit});
 }
 
 bool read_grid(const void* from, const std::array<std::uint32_t, 3>& limit, std::array<std::uint32_t, 3>& grid, ir::FaultRecord& record) {
@@ -63,8 +65,10 @@ std::optional<Error> LocalServer::check_grid_buffer(const LaunchPlan& plan, cons
   if (auto ok = usable(grid, "the grid of the launch"); !ok.has_value()) return of_launch(plan.facts, ok.error());
   const std::uint64_t bytes = empty(grid) ? 0 : grid.range.end - grid.range.begin;
   if (bytes >= kGridBytes && grid.range.begin % sizeof(std::uint32_t) == 0) return std::nullopt;
-  return of_launch(plan.facts, make_error(ErrorCode::Validation, "DynamicGridBuffer", "the grid of the launch is three u32 (x, y and z) in a buffer, and the one that was given has " + std::to_string(bytes) +
-                 " bytes; give one with 12, aligned to 4", {.requested = bytes, .limit = kGridBytes, .numbers = Error::Numbers::NotEqual}));
+  return of_launch(plan.facts, make_error(ErrorCode::Validation, "DynamicGridBuffer",
+                                          "the grid of the launch is three u32 (x, y and z) in a buffer, and the one that was given has " +
+                                              std::to_string(bytes) + " bytes; give one with 12, aligned to 4",
+                                          {.requested = bytes, .limit = kGridBytes, .numbers = Error::Numbers::NotEqual}));
 }
 
 std::array<std::uint32_t, 3> LocalServer::grid_limit(const LaunchPlan& plan, const LaunchConfig& config) const {

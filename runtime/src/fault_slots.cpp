@@ -68,7 +68,10 @@ Error out_of_bounds(const ir::FaultRecord& record, const Program& program) {
 }
 
 Error no_scratch(const ir::FaultRecord& record, const Program& program) {
-  return make_error(ErrorCode::LaunchOutOfMemory, {}, "the device has no memory for the " + std::to_string(record.index) + " bytes of shared memory and carried values of a block", {.kernel = *program.name, .requested = record.index});
+  return make_error(
+      ErrorCode::LaunchOutOfMemory, {},
+      "the device has no memory for the " + std::to_string(record.index) + " bytes of shared memory and carried values of a block",
+      {.kernel = *program.name, .requested = record.index});
 }
 
 }  // namespace

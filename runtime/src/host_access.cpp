@@ -47,7 +47,7 @@ Result<std::shared_ptr<HostMemory>> LocalServer::pin(std::uint64_t bytes) {
 
 void LocalServer::unpin(HostMemory& memory) noexcept {
   if (forked()) {
-    for (auto& place : memory.downloads) (void)place.release();  // the log may be locked for ever
+    for (Download& download : memory.downloads) (void)download.place.release();  // the log may be locked for ever
     return;
   }
   memory.downloads.clear();
@@ -88,14 +88,15 @@ Result<void> LocalServer::settle(HostMemory& memory, bool reads_too) {
           wait.for_each([&](Event e) { device_->wait(e); });
         }
         if (downloads) confirm();
-        std::vector<std::unique_ptr<LogRead>> over;  // ends without the lock
+        std::vector<Download> over;  // ends without the lock
         const std::lock_guard lock(memory.mutex);
         memory.writes.clear();
         if (reads_too) memory.reads.clear();
         over.swap(memory.downloads);
-        for (const auto& place : over) {
+        for (const Download& download : over) {
           auto verdict = device_state(ErrorCode::IoDevicePoisoned);
-          if (verdict.has_value()) verdict = place->verdict();
+          if (auto refused = device_->refused(download.at); refused && verdict.has_value()) verdict = std::move(*refused);
+          if (verdict.has_value()) verdict = download.place->verdict();
           if (!verdict.has_value() && !memory.refused) memory.refused = verdict.error();
         }
         if (memory.refused) return *memory.refused;
@@ -109,7 +110,8 @@ Result<const std::byte*> LocalServer::open_view(std::uint64_t stream, const Bind
       [&]() -> Result<const std::byte*> {
         if (auto ok = usable(from, "what is viewed"); !ok.has_value()) return ok.error();
         if (!device_->host_addressable()) {
-          return make_error(ErrorCode::UnsupportedIo, "HostViewUnsupported", "the host does not reach the memory of " + label() + "; read() copies it, HostBuffer does without waiting");
+          return make_error(ErrorCode::UnsupportedIo, "HostViewUnsupported",
+                            "the host does not reach the memory of " + label() + "; read() copies it, HostBuffer does without waiting");
         }
         if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok.error();
         if (empty(from)) return nullptr;
@@ -163,8 +165,9 @@ bool host_memory_ready(const HostMemory& memory) {
 
 Result<void> host_range(std::uint64_t first, std::uint64_t count, std::uint64_t size) {
   if (first <= size && count <= size - first) return {};
-  return make_error(ErrorCode::Validation, "HostRange", std::to_string(count) + " elements from " + std::to_string(first) + " on reach beyond the " + std::to_string(size) +
-                     " of the host memory");
+  return make_error(ErrorCode::Validation, "HostRange",
+                    std::to_string(count) + " elements from " + std::to_string(first) + " on reach beyond the " + std::to_string(size) +
+                        " of the host memory");
 }
 
 Result<OpenView> OpenView::open(const Stream& stream, const Binding& from) {

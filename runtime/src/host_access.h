@@ -11,6 +11,12 @@
 
 namespace kiln::rt {
 
+// What is being downloaded: the read's place among the operations, and the task.
+struct Download {
+  std::unique_ptr<LogRead> place;
+  Event at;
+};
+
 // Used by one thread at a time; the mutex is for those who only ask.
 struct HostMemory {
   HostMemory(std::shared_ptr<Server> owner, const Device::Mapped& memory, std::uint64_t size)
@@ -24,9 +30,9 @@ struct HostMemory {
   const std::uint64_t bytes;
   std::mutex mutex;
   // Guarded.
-  After reads, writes;                              // by the device
-  std::vector<std::unique_ptr<LogRead>> downloads;  // whose verdict nobody has asked for
-  std::optional<Error> refused;                     // what a download came to: the bytes are not what was to be read
+  After reads, writes;              // by the device
+  std::vector<Download> downloads;  // whose verdict nobody has asked for
+  std::optional<Error> refused;     // what a download came to: the bytes are not what was to be read
 };
 
 }  // namespace kiln::rt

@@ -57,44 +57,51 @@ Result<void> LocalServer::upload_plane(std::uint64_t stream, const Memory& to, c
 
 Result<void> LocalServer::upload_from(std::uint64_t stream, const Binding& to, HostMemory& from, std::uint64_t first) {
   return captures_.watch(stream, enter_on(
-      stream,
-      [&]() -> Result<void> {
-        if (auto ok = usable(to, "the target of the upload"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
-        if (auto ok = own_host_memory(from); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
-        if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
-        if (auto ok = known_host_memory(from); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
-        const std::uint64_t bytes = to.range.end - to.range.begin;
-        return upload_plane(stream, to.memory, {.a = to.range.begin, .a_pitch = bytes, .b = first, .b_pitch = bytes, .rows = 1, .width = bytes},
-                            from);
-      },
-      [&](const Error& why) { rt::claim(to, why); }));
+                                     stream,
+                                     [&]() -> Result<void> {
+                                       if (auto ok = usable(to, "the target of the upload"); !ok.has_value())
+                                         return refused_transfer(to, nullptr, ok.error());
+                                       if (auto ok = own_host_memory(from); !ok.has_value())
+                                         return refused_transfer(to, nullptr, ok.error());
+                                       if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
+                                       if (auto ok = known_host_memory(from); !ok.has_value())
+                                         return refused_transfer(to, nullptr, ok.error());
+                                       const std::uint64_t bytes = to.range.end - to.range.begin;
+                                       return upload_plane(
+                                           stream, to.memory,
+                                           {.a = to.range.begin, .a_pitch = bytes, .b = first, .b_pitch = bytes, .rows = 1, .width = bytes},
+                                           from);
+                                     },
+                                     [&](const Error& why) { rt::claim(to, why); }));
 }
 
 Result<void> LocalServer::upload_strided(std::uint64_t stream, const StridedBinding& to, HostMemory& from, std::uint64_t first) {
   return captures_.watch(stream, enter_on(
-      stream,
-      [&]() -> Result<void> {
-        std::uint64_t elements = 0;
-        if (auto ok = check_strided_target(to, nullptr, "the target of the upload", elements); !ok.has_value()) return ok;
-        auto source = own_host_memory(from);
-        if (source.has_value() && elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
-        if (source.has_value()) source = known_host_memory(from);
-        if (!source.has_value()) {
-          claim_strided(to, source.error());
-          return source;
-        }
-        Result<void> outcome;
-        // All are attempted: what one of them leaves behind must not pass for written.
-        PlaneWalk(to.element_bytes, packed_dimensions(to)).for_each(kMostRows, kNoLimit, [&](Plane plane) {
-          plane.a += to.binding.range.begin;
-          plane.b += first;
-          auto result = upload_plane(stream, to.binding.memory, plane, from);
-          if (outcome.has_value()) outcome = std::move(result);
-          return true;
-        });
-        return outcome;
-      },
-      [&](const Error& why) { claim_strided(to, why); }));
+                                     stream,
+                                     [&]() -> Result<void> {
+                                       std::uint64_t elements = 0;
+                                       if (auto ok = check_strided_target(to, nullptr, "the target of the upload", elements);
+                                           !ok.has_value())
+                                         return ok;
+                                       auto source = own_host_memory(from);
+                                       if (source.has_value() && elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
+                                       if (source.has_value()) source = known_host_memory(from);
+                                       if (!source.has_value()) {
+                                         claim_strided(to, source.error());
+                                         return source;
+                                       }
+                                       Result<void> outcome;
+                                       // All are attempted: what one of them leaves behind must not pass for written.
+                                       PlaneWalk(to.element_bytes, packed_dimensions(to)).for_each(kMostRows, kNoLimit, [&](Plane plane) {
+                                         plane.a += to.binding.range.begin;
+                                         plane.b += first;
+                                         auto result = upload_plane(stream, to.binding.memory, plane, from);
+                                         if (outcome.has_value()) outcome = std::move(result);
+                                         return true;
+                                       });
+                                       return outcome;
+                                     },
+                                     [&](const Error& why) { claim_strided(to, why); }));
 }
 
 // --- downloads -------------------------------------------------------------------------------------------------------------------
@@ -124,7 +131,7 @@ Result<void> LocalServer::download_plane(std::uint64_t stream, Allocation& from,
   if (!event.has_value()) return event.error();
   note_read(from, *event);
   to.writes.add(*event);
-  places.push_back(std::move(place));
+  places.push_back({std::move(place), *event});
   return {};
 }
 

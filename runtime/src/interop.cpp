@@ -76,7 +76,9 @@ Result<Managed*> make_export(const Client& client, const rt::StridedBinding& vie
     }
     const bool only = memory != nullptr && memory->read_only;
     if constexpr (std::is_same_v<Managed, dlpack::ManagedTensor>)
-      if (only) return make_error(ErrorCode::Validation, "ReadOnlyMemory", "the memory was imported to be read only, which a tensor of this form cannot say");
+      if (only)
+        return make_error(ErrorCode::Validation, "ReadOnlyMemory",
+                          "the memory was imported to be read only, which a tensor of this form cannot say");
     if (auto ok = local(client).pin_address(view.binding); !ok.has_value()) return ok.error();
     auto made = std::make_unique<Export<Managed>>();
     made->memory = memory;
@@ -115,22 +117,27 @@ Result<rt::Imported> import_tensor(const Client& client, Managed* managed, bool 
   const dlpack::Device device = device_of(client);
   const bool host = device.type == dlpack::kCpu && (tensor.device.type == dlpack::kCpu || tensor.device.type == dlpack::kCudaHost);
   if (!host && (tensor.device.type != device.type || tensor.device.id != device.id)) {
-    return make_error(ErrorCode::ForeignHandle, "DlpackDevice", "the tensor is on device " + std::to_string(tensor.device.id) + " of DLPack's type " +
-                       std::to_string(tensor.device.type) + ", and " + client.server().label() + " is device " + std::to_string(device.id) +
-                       " of type " + std::to_string(device.type) + "; move it there first");
+    return make_error(ErrorCode::ForeignHandle, "DlpackDevice",
+                      "the tensor is on device " + std::to_string(tensor.device.id) + " of DLPack's type " +
+                          std::to_string(tensor.device.type) + ", and " + client.server().label() + " is device " +
+                          std::to_string(device.id) + " of type " + std::to_string(device.type) + "; move it there first");
   }
   if (tensor.type.code != wanted.code || tensor.type.bits != wanted.bits || tensor.type.lanes != 1) {
-    return make_error(ErrorCode::Validation, "DlpackType", "the tensor's elements are " + text(tensor.type) + ", and those of " + std::string(ir::name(type)) +
-                                     " are " + text(wanted));
+    return make_error(
+        ErrorCode::Validation, "DlpackType",
+        "the tensor's elements are " + text(tensor.type) + ", and those of " + std::string(ir::name(type)) + " are " + text(wanted));
   }
   if (tensor.rank != static_cast<std::int32_t>(rank))
-    return make_error(ErrorCode::Validation, "DlpackRank", "the tensor has " + std::to_string(tensor.rank) + " dimensions, and " + std::to_string(rank) + " are asked for");
+    return make_error(ErrorCode::Validation, "DlpackRank",
+                      "the tensor has " + std::to_string(tensor.rank) + " dimensions, and " + std::to_string(rank) + " are asked for");
   rt::Imported imported;
   bool empty = false;
   std::int64_t packed = 1;
   for (unsigned d = rank; d-- > 0;) {
     const std::int64_t extent = tensor.shape[d];
-    if (extent < 0) return make_error(ErrorCode::Validation, "DlpackShape", "dimension " + std::to_string(d) + " of the tensor has extent " + std::to_string(extent));
+    if (extent < 0)
+      return make_error(ErrorCode::Validation, "DlpackShape",
+                        "dimension " + std::to_string(d) + " of the tensor has extent " + std::to_string(extent));
     empty = empty || extent == 0;
     imported.extents[d] = static_cast<std::uint64_t>(extent);
     imported.strides[d] = tensor.strides != nullptr ? tensor.strides[d] : packed;
@@ -148,8 +155,9 @@ Result<rt::Imported> import_tensor(const Client& client, Managed* managed, bool 
   if (tensor.data == nullptr) return make_error(ErrorCode::Validation, "DlpackShape", "the tensor has elements and no data");
   auto* const first = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   if (reinterpret_cast<std::uintptr_t>(first) % element != 0) {
-    return make_error(ErrorCode::Validation, "ElementAlignment", "elements of " + std::to_string(element) +
-                                           " bytes lie at addresses that are multiples of that, and the tensor's first does not");
+    return make_error(
+        ErrorCode::Validation, "ElementAlignment",
+        "elements of " + std::to_string(element) + " bytes lie at addresses that are multiples of that, and the tensor's first does not");
   }
   // One that this runtime exported is the memory that it was, so that the order of work on it stays known.
   if (managed->deleter == &end_export<Managed>) {
@@ -190,8 +198,9 @@ Result<Imported> import_dlpack(const Client& client, dlpack::ManagedTensorVersio
   return or_no_memory([&]() -> Result<Imported> {
     if (tensor == nullptr) return make_error(ErrorCode::Validation, "DlpackShape", "there is no tensor");
     if (tensor->version.major != 1) {
-      return make_error(ErrorCode::Validation, "DlpackVersion", "the tensor has version " + std::to_string(tensor->version.major) + "." +
-                                          std::to_string(tensor->version.minor) + " of DLPack, and Kiln knows version 1");
+      return make_error(ErrorCode::Validation, "DlpackVersion",
+                        "the tensor has version " + std::to_string(tensor->version.major) + "." + std::to_string(tensor->version.minor) +
+                            " of DLPack, and Kiln knows version 1");
     }
     return import_tensor(client, tensor, (tensor->flags & dlpack::kReadOnly) != 0, type, rank);
   });

@@ -115,6 +115,7 @@ Result<void> LocalServer::read_piece_later(std::uint64_t stream, const Binding& 
     void run() noexcept override {
       server.confirm();
       Result<void> result = server.device_state(ErrorCode::IoDevicePoisoned);
+      if (auto refused = server.device_->refused(at); refused && result.has_value()) result = std::move(*refused);
       if (result.has_value()) result = place->verdict();
       const bool direct = task->kind == Task::Kind::Host;  // else the device has copied
       if (result.has_value()) std::memcpy(to, direct ? address(piece) : task->staging.data(), piece.range.end - piece.range.begin);

@@ -54,7 +54,8 @@ Result<Spread> spread(const Dim3& max_grid, Extent64 n) {
   std::array<std::uint64_t, 3> counts{n.value, 1, 1};
   for (int axis = 0; axis < 3; ++axis) {
     if (max_grid[axis] == 0)
-      return make_error(ErrorCode::Validation, "ZeroDimension", "a grid without blocks along an axis holds none", {.requested = n.value, .limit = 0});
+      return make_error(ErrorCode::Validation, "ZeroDimension", "a grid without blocks along an axis holds none",
+                        {.requested = n.value, .limit = 0});
   }
   for (std::size_t axis = 0; axis < 2 && counts[axis] > max_grid[static_cast<int>(axis)]; ++axis) {
     while (counts[axis] > max_grid[static_cast<int>(axis)]) {
@@ -64,15 +65,18 @@ Result<Spread> spread(const Dim3& max_grid, Extent64 n) {
     }
   }
   if (counts[2] > max_grid.z) {
-    return make_error(ErrorCode::TooManyResources, "DeviceDimensionExceeded", std::to_string(n.value) + " blocks do not fit a grid of (" + std::to_string(max_grid.x) + ", " +
-                       std::to_string(max_grid.y) + ", " + std::to_string(max_grid.z) + "): they would need " + std::to_string(counts[2]) +
-                       " along z; launch several times, or give each block more to do", {.requested = counts[2], .limit = max_grid.z});
+    return make_error(ErrorCode::TooManyResources, "DeviceDimensionExceeded",
+                      std::to_string(n.value) + " blocks do not fit a grid of (" + std::to_string(max_grid.x) + ", " +
+                          std::to_string(max_grid.y) + ", " + std::to_string(max_grid.z) + "): they would need " +
+                          std::to_string(counts[2]) + " along z; launch several times, or give each block more to do",
+                      {.requested = counts[2], .limit = max_grid.z});
   }
   Spread result;
   result.grid = Dim3(counts[0], counts[1], counts[2]);
   const std::uint64_t plane = counts[0] * counts[1];  // of 32 bits each
   if (__builtin_mul_overflow(plane, counts[2], &result.blocks))
-    return make_error(ErrorCode::Validation, "DimensionProductOverflow", "the grid would have more blocks than 64 bits can count", {.requested = n.value, .limit = 0});
+    return make_error(ErrorCode::Validation, "DimensionProductOverflow", "the grid would have more blocks than 64 bits can count",
+                      {.requested = n.value, .limit = 0});
   result.exact = result.blocks == n.value;
   return result;
 }

@@ -21,7 +21,8 @@ struct Violation {
 
   Error operator()(const char* rule, std::string message, std::optional<std::uint64_t> requested = {},
                    std::optional<std::uint64_t> limit = {}, Error::Numbers numbers = Error::Numbers::Beyond) const {
-    return make_error(code, rule, std::move(message), {.kernel = facts.kernel, .place = facts.place, .requested = requested, .limit = limit, .numbers = numbers});
+    return make_error(code, rule, std::move(message),
+                      {.kernel = facts.kernel, .place = facts.place, .requested = requested, .limit = limit, .numbers = numbers});
   }
 };
 

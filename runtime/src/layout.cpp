@@ -27,7 +27,8 @@ Result<std::uint64_t> layout(LayoutPolicy policy, std::uint64_t alignment, std::
   if (*dense == 0) return 0;
   std::uint64_t bytes = 0;
   if (fits && !__builtin_mul_overflow(elements, element_bytes, &bytes)) return elements;
-  return make_error(ErrorCode::BufferTooBig, "BufferTooBig", "a buffer whose rows are aligned to " + std::to_string(alignment) + " bytes has more bytes than 64 bits can count");
+  return make_error(ErrorCode::BufferTooBig, "BufferTooBig",
+                    "a buffer whose rows are aligned to " + std::to_string(alignment) + " bytes has more bytes than 64 bits can count");
 }
 
 }  // namespace kiln::rt

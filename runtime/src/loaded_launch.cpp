@@ -13,13 +13,12 @@ Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedL
   LaunchFacts facts;
   facts.kernel = *launch.name;
   if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return of_launch(facts, ok.error());
-  const bool dropped = dropped_now(*this, stream);
-  if (auto error = validate_config(facts, launch.config, properties())) return dropped ? *error : refused_loaded(launch.uses, *error);
+  if (auto error = validate_config(facts, launch.config, properties())) return refused_loaded(stream, launch.uses, *error);
   const Dim3& grid = launch.config.grid;
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || dropped) return Event{};
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || dropped_now(*this, stream)) return Event{};
   if (auto ok = captures_.refuse(stream, "a launch of a module that Kiln did not compile", Captures::Refused::IsPart); !ok.has_value())
-    return refused_loaded(launch.uses, of_launch(facts, ok.error()));
-  if (auto error = device_->prepare(launch.program, launch.config)) return refused_loaded(launch.uses, of_launch(facts, *error));
+    return refused_loaded(stream, launch.uses, of_launch(facts, ok.error()));
+  if (auto error = device_->prepare(launch.program, launch.config)) return refused_loaded(stream, launch.uses, of_launch(facts, *error));
 
   HeldTask task(*device_);
   describe_launch(*task, launch.program, launch.config);
@@ -37,7 +36,8 @@ Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedL
   return submit_launch(std::move(lock), stream, task, facts, launch.name, nullptr);
 }
 
-Error LocalServer::refused_loaded(std::span<const Use> uses, Error error) {
+Error LocalServer::refused_loaded(std::uint64_t stream, std::span<const Use> uses, Error error) {
+  if (dropped_now(*this, stream)) return error;  // it was not to write either
   std::vector<RefusedUse> all;
   for (const Use& use : uses) {
     if (use.binding.memory == nullptr) continue;

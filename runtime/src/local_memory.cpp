@@ -116,6 +116,15 @@ Result<void> LocalServer::move_memory(Allocation& allocation, std::uint64_t stre
           order_write(allocation, before);
           note_write(allocation, *event);
           moves_.fetch_add(1, std::memory_order_relaxed);
+          // Where the device refuses the copy when its turn comes, the bytes are lost.
+          const MemoryRange all{allocation.id, {0, allocation.storage->bytes}};
+          LogNote note;
+          note.kind = LogKind::Copy;
+          note.stamp = store_.next_stamp();
+          note.writes = {&all, 1};
+          note.stream = event->queue;
+          note.position = event->position;
+          log_.append(note);
         }
       }
     }

@@ -164,8 +164,11 @@ Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, con
 
 std::optional<Error> LocalServer::write_blocked(const Allocation& memory) const {
   if (!memory.read_only && memory.host_views == 0) return std::nullopt;
-  if (memory.read_only) return make_error(ErrorCode::Validation, "ReadOnlyMemory", "the memory was imported to be read only, and this would write it; copy it first");
-  return make_error(ErrorCode::Validation, "HostViewOpen", "the host has a view of this memory's bytes, and this would write them; let the view go first");
+  if (memory.read_only)
+    return make_error(ErrorCode::Validation, "ReadOnlyMemory",
+                      "the memory was imported to be read only, and this would write it; copy it first");
+  return make_error(ErrorCode::Validation, "HostViewOpen",
+                    "the host has a view of this memory's bytes, and this would write them; let the view go first");
 }
 
 // In pieces, as far as the device stages at a time. All are attempted: what one of them leaves behind must not pass for written.
@@ -212,8 +215,9 @@ Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, cons
   if (auto ok = usable(to, "the target of the copy"); !ok.has_value()) return refused_transfer(to, &from, ok.error());
   if (auto ok = usable(from, "the source of the copy"); !ok.has_value()) return refused_transfer(to, &from, ok.error());
   if (size(to) != size(from)) {
-    return refused_transfer(
-        to, &from, make_error(ErrorCode::Validation, "CopySize", "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes"));
+    return refused_transfer(to, &from,
+                            make_error(ErrorCode::Validation, "CopySize",
+                                       "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes"));
   }
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
   if (to.memory == from.memory && to.range.begin < from.range.end && from.range.begin < to.range.end)
@@ -256,9 +260,8 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
   task->to = nullptr;
   task->bytes = size(piece);
   task->staging = std::move(staging);
-  return read_in_turn(stream, task, *piece.memory, piece.range.begin, {memory_range(whole)}, [&](const Task& turn) {
-    std::memcpy(to, direct ? turn.from : turn.staging.data(), size(piece));
-  });
+  return read_in_turn(stream, task, *piece.memory, piece.range.begin, {memory_range(whole)},
+                      [&](const Task& turn) { std::memcpy(to, direct ? turn.from : turn.staging.data(), size(piece)); });
 }
 
 Result<void> LocalServer::check_now(std::span<const Binding> ranges) {

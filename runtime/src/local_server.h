@@ -24,6 +24,7 @@
 
 namespace kiln::rt {
 
+struct Download;        // host_access.h
 struct HostMemory;      // host_access.h
 struct Plane;           // strided.h
 struct StridedBinding;  // kiln/runtime/strided.h
@@ -100,7 +101,8 @@ class LocalServer final : public Server {
     std::span<const Use> uses;
   };
   Result<Event> launch_loaded(std::uint64_t stream, const LoadedLaunch& launch);
-  Error refused_loaded(std::span<const Use> uses, Error error);  // as refused_launch, for such a program
+  // As refused_launch, for such a program.
+  Error refused_loaded(std::uint64_t stream, std::span<const Use> uses, Error error);
   Result<Memory> adopt(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only = false);
   Result<Device*> reachable_device();                           // the error of a forked process
   bool forked() const { return process_ != process_number(); }  // the device is another process's, its locks may be held for ever
@@ -236,7 +238,7 @@ class LocalServer final : public Server {
   Result<void> own_host_memory(const HostMemory& memory) const;
   Result<void> known_host_memory(HostMemory& memory);
   Result<void> upload_plane(std::uint64_t stream, const Memory& to, const Plane& plane, HostMemory& from);
-  using Places = std::vector<std::unique_ptr<LogRead>>;
+  using Places = std::vector<Download>;
   Result<void> download_plane(std::uint64_t stream, Allocation& from, const Plane& plane, HostMemory& to, Places& places);
   template <class Check, class Walk>
   Result<void> download(std::uint64_t stream, const Binding& from, HostMemory& to, const std::uint64_t& bytes, Check&& check, Walk&& walk);

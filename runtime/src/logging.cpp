@@ -1,6 +1,5 @@
 // The log, through spdlog. Compiled with hidden symbols, so that a program may use another version of it.
 #include "src/logging.h"
-#include "src/make_error.h"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -9,6 +8,8 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+
+#include "src/make_error.h"
 
 namespace kiln::rt {
 namespace {

@@ -1,5 +1,5 @@
-// The one maker of the runtime's errors. What else an error can have (a fault, a chain of skips) is known in one place each: fault_slots.cpp
-// and failure/failure_store.cpp; what goes on with another's error copies its data.
+// The one maker of the runtime's errors. What else an error can have (a fault, a chain of skips) is known in one place each:
+// fault_slots.cpp and failure/failure_store.cpp; what goes on with another's error copies its data.
 #pragma once
 #include <cstdint>
 #include <optional>

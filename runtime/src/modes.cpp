@@ -54,9 +54,7 @@ void compile_on(const std::vector<std::weak_ptr<Server>>& servers) noexcept {
     }
 }
 
-Error conflict(std::string message) {
-  return make_error(ErrorCode::Validation, "ModeConflict", std::move(message));
-}
+Error conflict(std::string message) { return make_error(ErrorCode::Validation, "ModeConflict", std::move(message)); }
 
 }  // namespace
 

@@ -123,7 +123,8 @@ Result<void> Run::wait(std::unique_lock<std::mutex>& lock, const bool& over) {
 }
 
 Error gone() {
-  return make_error(ErrorCode::Validation, "OperationGone", "the operation ran before, or was moved into another one; make a new one, or op::share() its value");
+  return make_error(ErrorCode::Validation, "OperationGone",
+                    "the operation ran before, or was moved into another one; make a new one, or op::share() its value");
 }
 
 Error dropped() {
@@ -141,9 +142,10 @@ Error thrown() noexcept {
 }
 
 Error borrowed_gone(const char* what, std::size_t argument) {
-  return make_error(ErrorCode::Validation, "BorrowedBufferGone", (argument == 0 ? std::string(what) : "argument " + std::to_string(argument) + " of the launch of `" + what + "`") +
-                     " is a buffer that was lent to the operation, and its memory is gone; keep the buffer until the operation runs, or "
-                     "move it in");
+  return make_error(ErrorCode::Validation, "BorrowedBufferGone",
+                    (argument == 0 ? std::string(what) : "argument " + std::to_string(argument) + " of the launch of `" + what + "`") +
+                        " is a buffer that was lent to the operation, and its memory is gone; keep the buffer until the operation runs, or "
+                        "move it in");
 }
 
 Client default_client(std::optional<Client> own) { return own ? *std::move(own) : Client::default_client(); }

@@ -54,8 +54,10 @@ Result<void> PreparedLaunch::operator()() const { return on(state_->stream); }
 
 Result<void> PreparedLaunch::on(const Stream& stream) const {
   if (!(stream.client() == state_->stream.client())) {
-    return make_error(ErrorCode::ForeignHandle, "PreparedElsewhere", "the launch was prepared for " + state_->stream.client().server().label() + ", and the stream is one of " +
-                   stream.client().server().label() + "; prepare it for that device", {.kernel = state_->request.variant->name()});
+    return make_error(ErrorCode::ForeignHandle, "PreparedElsewhere",
+                      "the launch was prepared for " + state_->stream.client().server().label() + ", and the stream is one of " +
+                          stream.client().server().label() + "; prepare it for that device",
+                      {.kernel = state_->request.variant->name()});
   }
   return stream.client().server().launch_prepared(stream.id(), *state_);
 }

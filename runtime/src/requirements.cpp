@@ -98,8 +98,10 @@ Result<Requirements> Requirements::of(const ir::Kernel& kernel) {
     relation.place = ir::to_string(kernel, op.loc);
     const auto value = extractor.step(op.operands[0]);
     if (!value) {
-      return make_error(ErrorCode::CompileValidation, "RequirementNotEvaluable", "require(" + relation.text +
-                     ") depends on something that the host does not know at launch; use sizes, extents, scalars and constants", {.kernel = kernel.name, .place = relation.place});
+      return make_error(ErrorCode::CompileValidation, "RequirementNotEvaluable",
+                        "require(" + relation.text +
+                            ") depends on something that the host does not know at launch; use sizes, extents, scalars and constants",
+                        {.kernel = kernel.name, .place = relation.place});
     }
     relation.value = *value;
     out.relations_.push_back(std::move(relation));

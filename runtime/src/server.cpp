@@ -9,9 +9,7 @@
 namespace kiln {
 namespace {
 
-Error bad_range(std::string message) {
-  return make_error(ErrorCode::Validation, "BindingRange", std::move(message));
-}
+Error bad_range(std::string message) { return make_error(ErrorCode::Validation, "BindingRange", std::move(message)); }
 
 }  // namespace
 
@@ -39,7 +37,9 @@ Result<void> Server::usable(const Binding& binding, std::string_view name) const
     return bad_range(what + " names bytes of no memory");
   }
   if (binding.memory->server.get() != this) {
-    return make_error(ErrorCode::ForeignHandle, "ForeignHandle", what + " belongs to another device, " + binding.memory->server->label() + ", not to " + label() + "; copy it through the host");
+    return make_error(
+        ErrorCode::ForeignHandle, "ForeignHandle",
+        what + " belongs to another device, " + binding.memory->server->label() + ", not to " + label() + "; copy it through the host");
   }
   if (!binding.range.empty() && binding.range.end > binding.memory->storage->bytes) {
     return bad_range(what + " ends at byte " + std::to_string(binding.range.end) + " of a memory of " +

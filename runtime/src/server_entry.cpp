@@ -25,9 +25,11 @@ Error no_host_memory() noexcept { return out_of_memory(); }
 
 Result<void> LocalServer::same_process() const {
   if (!forked()) return {};
-  return make_error(ErrorCode::DevicePoisoned, "ForkedProcess", label() +
-                 " was opened before fork(), and its threads and its memory stay with the parent process; fork before the first use of a "
-                 "device, or start another program in the child");
+  return make_error(
+      ErrorCode::DevicePoisoned, "ForkedProcess",
+      label() +
+          " was opened before fork(), and its threads and its memory stay with the parent process; fork before the first use of a "
+          "device, or start another program in the child");
 }
 
 Result<Device*> LocalServer::reachable_device() {

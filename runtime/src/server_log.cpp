@@ -53,8 +53,7 @@ void tell_wait(const Server& device, const std::uint64_t* stream) noexcept {
 }
 
 void tell_capture(const Server& device, std::uint64_t stream, const char* what) noexcept {
-  write(LogArea::Capture, LogLevel::Debug,
-        [&] { return of(device) + "the capture of stream " + std::to_string(stream) + " was " + what; });
+  write(LogArea::Capture, LogLevel::Debug, [&] { return of(device) + "the capture of stream " + std::to_string(stream) + " was " + what; });
 }
 
 void tell_graph(const Server& device, std::uint64_t stream, const GraphBody& graph) noexcept {
@@ -72,7 +71,9 @@ void tell_no_graph(const Server& device, std::uint64_t stream, const Error& why)
 void tell_replay(const Server& device, std::uint64_t stream, const GraphBody& graph, const Result<void>& result, bool dropped) noexcept {
   write(LogArea::Capture, LogLevel::Debug, [&] {
     return of(device) + "replay of " + *graph.name + " on stream " + std::to_string(stream) + ": " +
-           (!result.has_value() ? name(result.error().code()) : dropped ? "dropped" : "enqueued");
+           (!result.has_value() ? name(result.error().code())
+            : dropped           ? "dropped"
+                                : "enqueued");
   });
 }
 

@@ -45,8 +45,9 @@ constexpr SettingRow kRows[] = {
            "the layout of memory that a device begins with: its own, or a preset of `MemoryPools`; `install_memory_pools` changes it"),
     number(Setting::MemoryMaxPage, "memory.max_page_bytes", "KILN_MEMORY_MAX_PAGE", "", std::uint64_t{2} << 20, kMostBytes,
            "the largest page that `memory.pools` `sub_slices` cuts in slices; else a quarter of the device's memory"),
-    number(Setting::MemoryKeep, "memory.keep_bytes", "KILN_MEMORY_KEEP", "", 0, kMostBytes,
-           "how many bytes of empty pages are kept for the next allocations; else a quarter of a GPU's memory, and up to 256 MiB on the CPU"),
+    number(
+        Setting::MemoryKeep, "memory.keep_bytes", "KILN_MEMORY_KEEP", "", 0, kMostBytes,
+        "how many bytes of empty pages are kept for the next allocations; else a quarter of a GPU's memory, and up to 256 MiB on the CPU"),
     choice(Setting::MemoryPersistent, "memory.persistent", "KILN_MEMORY_PERSISTENT", "enabled", "enabled size_match disabled enforced",
            "what `PersistentMemory` means: windows of it, also what has the size of unused persistent memory, nothing, every allocation"),
     number(Setting::MemoryDeferred, "memory.deferred_frees", "KILN_MEMORY_DEFERRED", "64", 1, std::uint64_t{1} << 20,

@@ -118,21 +118,28 @@ std::vector<MemoryRange> rows_of(std::uint64_t memory, std::uint64_t first, std:
 void require_dimensions(unsigned rank, unsigned a, unsigned b) {
   if (a < rank && b < rank) return;
   const unsigned missing = std::max(a, b);
-  throw Exception(make_error(ErrorCode::Validation, "ViewDimension", "a view of rank " + std::to_string(rank) + " has no dimension " + std::to_string(missing), {.requested = missing, .limit = rank - 1}));
+  throw Exception(make_error(ErrorCode::Validation, "ViewDimension",
+                             "a view of rank " + std::to_string(rank) + " has no dimension " + std::to_string(missing),
+                             {.requested = missing, .limit = rank - 1}));
 }
 
 void require_box(unsigned d, std::uint64_t extent, std::uint64_t first, std::uint64_t count, std::uint64_t step) {
   if (step == 0) {
-    throw Exception(make_error(ErrorCode::UnsupportedStrides, "ViewStep", "a step of 0 along dimension " + std::to_string(d) + "; broadcast() names one element many times"));
+    throw Exception(make_error(ErrorCode::UnsupportedStrides, "ViewStep",
+                               "a step of 0 along dimension " + std::to_string(d) + "; broadcast() names one element many times"));
   }
   if (first <= extent && (count == 0 || (first < extent && (extent - 1 - first) / step >= count - 1))) return;
-  throw Exception(make_error(ErrorCode::Validation, "ViewRange", std::to_string(count) + " elements from " + std::to_string(first) + " on, " + std::to_string(step) +
-                            " apart, reach beyond the " + std::to_string(extent) + " of dimension " + std::to_string(d)));
+  throw Exception(make_error(ErrorCode::Validation, "ViewRange",
+                             std::to_string(count) + " elements from " + std::to_string(first) + " on, " + std::to_string(step) +
+                                 " apart, reach beyond the " + std::to_string(extent) + " of dimension " + std::to_string(d)));
 }
 
 void require_broadcast(unsigned d, std::uint64_t extent) {
   if (extent == 1) return;
-  throw Exception(make_error(ErrorCode::Validation, "ViewBroadcast", "only a dimension of extent 1 can be broadcast, and dimension " + std::to_string(d) + " has " + std::to_string(extent), {.requested = extent, .limit = 1}));
+  throw Exception(
+      make_error(ErrorCode::Validation, "ViewBroadcast",
+                 "only a dimension of extent 1 can be broadcast, and dimension " + std::to_string(d) + " has " + std::to_string(extent),
+                 {.requested = extent, .limit = 1}));
 }
 
 Result<std::uint64_t> strided_hull(const std::uint64_t* extents, const std::int64_t* strides, unsigned rank, std::uint64_t element_bytes) {
@@ -140,8 +147,9 @@ Result<std::uint64_t> strided_hull(const std::uint64_t* extents, const std::int6
   std::uint64_t hull = 1, bytes = 0;
   for (unsigned d = 0; d < rank; ++d) {
     if (strides[d] < 0) {
-      return make_error(ErrorCode::UnsupportedStrides, "NegativeStride", "dimension " + std::to_string(d) + " has the stride " + std::to_string(strides[d]) +
-                       "; views go forward only: copy the elements in the order that is wanted");
+      return make_error(ErrorCode::UnsupportedStrides, "NegativeStride",
+                        "dimension " + std::to_string(d) + " has the stride " + std::to_string(strides[d]) +
+                            "; views go forward only: copy the elements in the order that is wanted");
     }
     none = none || extents[d] == 0;
     std::uint64_t reach = 0;

@@ -57,12 +57,15 @@ Result<void> LocalServer::check_strided(const StridedBinding& view, std::string_
     huge = huge || strides[d] < 0;
   }
   if (zero || huge) {
-    return make_error(ErrorCode::UnsupportedStrides, "ViewDimension", std::string(what) + " has " + (huge ? "strides beyond all numbers" : "no dimensions, or no elements that have bytes"));
+    return make_error(
+        ErrorCode::UnsupportedStrides, "ViewDimension",
+        std::string(what) + " has " + (huge ? "strides beyond all numbers" : "no dimensions, or no elements that have bytes"));
   }
   const auto hull = strided_hull(view.extents.data(), strides.data(), view.rank, view.element_bytes);
   if (!hull.has_value()) return hull.error();
   if (*hull != 0 && (empty(view.binding) || *hull * view.element_bytes > view.binding.range.end - view.binding.range.begin)) {
-    return make_error(ErrorCode::Validation, "BindingRange", std::string(what) + " reaches over " + std::to_string(*hull * view.element_bytes) + " bytes, more than it names");
+    return make_error(ErrorCode::Validation, "BindingRange",
+                      std::string(what) + " reaches over " + std::to_string(*hull * view.element_bytes) + " bytes, more than it names");
   }
   const auto all = buffer_elements(view.extents.data(), view.rank, view.element_bytes);
   if (!all.has_value()) return all.error();
@@ -143,33 +146,35 @@ Result<void> LocalServer::read_plane(std::uint64_t stream, Allocation& memory, c
 // --- writes --------------------------------------------------------------------------------------------------------------------
 
 Result<void> LocalServer::write_strided(std::uint64_t stream, const StridedBinding& to, const void* from) {
-  return captures_.watch(stream, enter_on(
-      stream,
-      [&]() -> Result<void> {
-        std::uint64_t elements = 0;
-        if (auto ok = check_strided_target(to, nullptr, "the target of the write", elements); !ok.has_value()) return ok;
-        if (elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
-        bool staged = !device_->host_addressable();
-        if (!staged && elements * to.element_bytes <= device_->max_staging()) {  // where it would wait, the bytes are set aside
-          After after;
-          const std::lock_guard lock(enqueue_);
-          order_write(*to.binding.memory, after);
-          staged = device_->busy(queue_of(stream), after);
-        }
-        const auto* const packed = static_cast<const std::byte*>(from);
-        Result<void> first;
-        // All are attempted: what one of them leaves behind must not pass for written.
-        PlaneWalk(to.element_bytes, packed_dimensions(to))
-            .for_each(kMostRows, staged ? device_->max_staging() : ~std::uint64_t{0}, [&](Plane plane) {
-              plane.a += to.binding.range.begin;
-              auto result = captures_.recording(stream) ? record_plane(stream, to.binding.memory, plane, packed + plane.b)
-                                                        : write_plane(stream, *to.binding.memory, plane, packed + plane.b, staged);
-              if (first.has_value()) first = std::move(result);
-              return true;
-            });
-        return first;
-      },
-      [&](const Error& why) { claim_strided(to, why); }));
+  return captures_.watch(
+      stream, enter_on(
+                  stream,
+                  [&]() -> Result<void> {
+                    std::uint64_t elements = 0;
+                    if (auto ok = check_strided_target(to, nullptr, "the target of the write", elements); !ok.has_value()) return ok;
+                    if (elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
+                    bool staged = !device_->host_addressable();
+                    if (!staged && elements * to.element_bytes <= device_->max_staging()) {  // where it would wait, the bytes are set aside
+                      After after;
+                      const std::lock_guard lock(enqueue_);
+                      order_write(*to.binding.memory, after);
+                      staged = device_->busy(queue_of(stream), after);
+                    }
+                    const auto* const packed = static_cast<const std::byte*>(from);
+                    Result<void> first;
+                    // All are attempted: what one of them leaves behind must not pass for written.
+                    PlaneWalk(to.element_bytes, packed_dimensions(to))
+                        .for_each(kMostRows, staged ? device_->max_staging() : ~std::uint64_t{0}, [&](Plane plane) {
+                          plane.a += to.binding.range.begin;
+                          auto result = captures_.recording(stream)
+                                            ? record_plane(stream, to.binding.memory, plane, packed + plane.b)
+                                            : write_plane(stream, *to.binding.memory, plane, packed + plane.b, staged);
+                          if (first.has_value()) first = std::move(result);
+                          return true;
+                        });
+                    return first;
+                  },
+                  [&](const Error& why) { claim_strided(to, why); }));
 }
 
 Result<void> LocalServer::write_plane(std::uint64_t stream, Allocation& memory, const Plane& plane, const std::byte* from, bool staged) {
@@ -216,56 +221,58 @@ Result<void> LocalServer::record_plane(std::uint64_t stream, const Memory& to, c
 // --- copies --------------------------------------------------------------------------------------------------------------------
 
 Result<void> LocalServer::copy_strided(std::uint64_t stream, const StridedBinding& to, const StridedBinding& from) {
-  return captures_.watch(stream, enter_on(
+  return captures_.watch(
       stream,
-      [&]() -> Result<void> {
-        std::uint64_t elements = 0, given = 0;
-        if (auto ok = check_strided_target(to, &from.binding, "the target of the copy", elements); !ok.has_value()) return ok;
-        auto fits = check_strided(from, "the source of the copy", given);
-        if (fits.has_value()) fits = same_extents(to, from);
-        if (!fits.has_value()) {
-          claim_strided(to, fits.error());
-          return fits;
-        }
-        if (elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
-        const ByteRange &x = to.binding.range, &y = from.binding.range;
-        if (to.binding.memory == from.binding.memory && x.begin < y.end && y.begin < x.end) {  // the hulls do
-          const std::vector<ByteRange> targets = element_runs(to), sources = element_runs(from);
-          for (auto t = targets.begin(), s = sources.begin(); t != targets.end() && s != sources.end();) {
-            if (t->begin < s->end && s->begin < t->end)
-              return make_error(ErrorCode::Validation, "CopyOverlap", "source and target of the copy overlap");
-            t->end <= s->begin ? void(++t) : void(++s);
-          }
-        }
-        std::vector<PlaneWalk::Dimension> dimensions(to.rank);
-        for (unsigned d = 0; d < to.rank; ++d)
-          dimensions[d] = {to.extents[d], to.strides[d] * to.element_bytes, from.strides[d] * to.element_bytes};
-        Result<void> first;
-        PlaneWalk(to.element_bytes, std::move(dimensions)).for_each(kMostRows, ~std::uint64_t{0}, [&](const Plane& plane) {
-          Allocation &target = *to.binding.memory, &source = *from.binding.memory;
-          const std::uint64_t at = x.begin + plane.a, of = y.begin + plane.b;
-          for (std::uint64_t row = 0; captures_.recording(stream) && row < plane.rows; ++row) {
-            const std::uint64_t t = at + row * plane.a_pitch, s = of + row * plane.b_pitch;
-            auto result = copy_now(stream, {to.binding.memory, {t, t + plane.width}}, {from.binding.memory, {s, s + plane.width}});
-            if (first.has_value()) first = std::move(result);
-            if (row + 1 == plane.rows) return true;
-          }
-          HeldTask task(*device_);
-          task->kind = Task::Kind::Copy;
-          task->to = at_byte(at);
-          task->from = at_byte(of);
-          task->bytes = plane.width;
-          task->rows = plane.rows;
-          task->to_pitch = plane.a_pitch;
-          task->from_pitch = plane.b_pitch;
-          auto result = transfer(stream, task, LogKind::Copy, target, rows_of(target.id, at, plane.a_pitch, plane.rows, plane.width), &source,
-                                 rows_of(source.id, of, plane.b_pitch, plane.rows, plane.width));
-          if (first.has_value()) first = std::move(result);
-          return true;
-        });
-        return first;
-      },
-      [&](const Error& why) { claim_strided(to, why); }));
+      enter_on(
+          stream,
+          [&]() -> Result<void> {
+            std::uint64_t elements = 0, given = 0;
+            if (auto ok = check_strided_target(to, &from.binding, "the target of the copy", elements); !ok.has_value()) return ok;
+            auto fits = check_strided(from, "the source of the copy", given);
+            if (fits.has_value()) fits = same_extents(to, from);
+            if (!fits.has_value()) {
+              claim_strided(to, fits.error());
+              return fits;
+            }
+            if (elements == 0) return device_state(ErrorCode::IoDevicePoisoned);
+            const ByteRange &x = to.binding.range, &y = from.binding.range;
+            if (to.binding.memory == from.binding.memory && x.begin < y.end && y.begin < x.end) {  // the hulls do
+              const std::vector<ByteRange> targets = element_runs(to), sources = element_runs(from);
+              for (auto t = targets.begin(), s = sources.begin(); t != targets.end() && s != sources.end();) {
+                if (t->begin < s->end && s->begin < t->end)
+                  return make_error(ErrorCode::Validation, "CopyOverlap", "source and target of the copy overlap");
+                t->end <= s->begin ? void(++t) : void(++s);
+              }
+            }
+            std::vector<PlaneWalk::Dimension> dimensions(to.rank);
+            for (unsigned d = 0; d < to.rank; ++d)
+              dimensions[d] = {to.extents[d], to.strides[d] * to.element_bytes, from.strides[d] * to.element_bytes};
+            Result<void> first;
+            PlaneWalk(to.element_bytes, std::move(dimensions)).for_each(kMostRows, ~std::uint64_t{0}, [&](const Plane& plane) {
+              Allocation &target = *to.binding.memory, &source = *from.binding.memory;
+              const std::uint64_t at = x.begin + plane.a, of = y.begin + plane.b;
+              for (std::uint64_t row = 0; captures_.recording(stream) && row < plane.rows; ++row) {
+                const std::uint64_t t = at + row * plane.a_pitch, s = of + row * plane.b_pitch;
+                auto result = copy_now(stream, {to.binding.memory, {t, t + plane.width}}, {from.binding.memory, {s, s + plane.width}});
+                if (first.has_value()) first = std::move(result);
+                if (row + 1 == plane.rows) return true;
+              }
+              HeldTask task(*device_);
+              task->kind = Task::Kind::Copy;
+              task->to = at_byte(at);
+              task->from = at_byte(of);
+              task->bytes = plane.width;
+              task->rows = plane.rows;
+              task->to_pitch = plane.a_pitch;
+              task->from_pitch = plane.b_pitch;
+              auto result = transfer(stream, task, LogKind::Copy, target, rows_of(target.id, at, plane.a_pitch, plane.rows, plane.width),
+                                     &source, rows_of(source.id, of, plane.b_pitch, plane.rows, plane.width));
+              if (first.has_value()) first = std::move(result);
+              return true;
+            });
+            return first;
+          },
+          [&](const Error& why) { claim_strided(to, why); }));
 }
 
 // --- of kiln/runtime/strided.h --------------------------------------------------------------------------------------------------

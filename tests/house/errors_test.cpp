@@ -185,10 +185,10 @@ TEST_CASE("every rule that an error can name is in the index, and no other") {
 }
 
 TEST_CASE("errors of the runtime are made in one place, but for the facts that one source alone has") {
-  const std::set<std::string> own{"runtime/src/error.cpp",                   // the place
-                                  "runtime/src/fault_slots.cpp",             // an access out of range
-                                  "runtime/src/failure/failure_store.cpp",   // the failure's number and the chain
-                                  "runtime/src/failure/scope.cpp"};          // the failure's number
+  const std::set<std::string> own{"runtime/src/error.cpp",                  // the place
+                                  "runtime/src/fault_slots.cpp",            // an access out of range
+                                  "runtime/src/failure/failure_store.cpp",  // the failure's number and the chain
+                                  "runtime/src/failure/scope.cpp"};         // the failure's number
   const std::regex by_hand("Error::Data [a-z]+;");
   for (const std::string& file : sources()) {
     if (!file.starts_with("runtime/")) continue;

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "kiln/runtime/buffer.h"
+#include "kiln/runtime/memory.h"
+#include "runtime/memory_device.h"
 #include "runtime/mode_devices.h"
 #include "src/logging.h"
+#include "src/memory/memory_settings.h"
 #include "support/process.h"
 
 using namespace kiln;
@@ -63,7 +66,8 @@ TEST_CASE("what is wrong with a configuration file is told with its line, and wi
       {"{}\n{}", "f:2", "the configuration file is no JSON: "},
       {"[]", "f:1", "the configuration file has to be one object of sections"},
       {"3", "f:1", "the configuration file has to be one object of sections"},
-      {"{\n\n\"devices\": {}}", "f:3", "'devices' is no section of the configuration; there are device, compilation, kernels, memory, logging, profiling"},
+      {"{\n\n\"devices\": {}}", "f:3",
+       "'devices' is no section of the configuration; there are device, compilation, kernels, memory, logging, profiling"},
       {"{\"device\": 4}", "f:1", "the section 'device' has to be an object of settings"},
       {"{\"device\": [4]}", "f:1", "the section 'device' has to be an object of settings"},
       {"{\"device\": {\n\"workers\": 4}}", "f:2", "'device.workers' is no setting; the section 'device' has default, cpu_workers"},
@@ -191,6 +195,143 @@ TEST_CASE("a log whose file cannot be written is told when a device is opened") 
   CHECK(says(refused.error(), "/dev/null/kiln.log"));
 }
 
+TEST_CASE("the sections of memory and profiling take their settings, and refuse unknown keys and other values") {
+  const auto file = rt::parse_config(R"({
+  "memory": {"pools": "sub_slices", "max_page_bytes": 33554432, "keep_bytes": 0,
+             "persistent": "size_match", "deferred_frees": 3, "deferred_bytes": 4096},
+  "profiling": {"trace": "t.json", "operations": 12}
+})",
+                                     "/a/kiln.json")
+                        .value();
+  const std::pair<rt::Setting, const char*> rows[] = {
+      {rt::Setting::MemoryPools, "sub_slices at 3"}, {rt::Setting::MemoryMaxPage, "33554432 at 3"},
+      {rt::Setting::MemoryKeep, "0 at 3"},           {rt::Setting::MemoryPersistent, "size_match at 4"},
+      {rt::Setting::MemoryDeferred, "3 at 4"},       {rt::Setting::MemoryDeferredBytes, "4096 at 4"},
+      {rt::Setting::Trace, "/a/t.json at 5"},        {rt::Setting::TraceOperations, "12 at 5"},
+  };
+  for (const auto& [setting, value] : rows) CHECK(value_of(file, setting) == value);
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"memory": {"pool": "sub_slices"}})",
+       "'memory.pool' is no setting; the section 'memory' has pools, max_page_bytes, keep_bytes, persistent, deferred_frees, "
+       "deferred_bytes"},
+      {R"({"memory": {"pools": "many"}})", "'memory.pools' is \"many\", and it takes one of device, sub_slices, exclusive_pages"},
+      {R"({"memory": {"pools": "sub_slices exclusive_pages"}})", "and it takes one of device, sub_slices, exclusive_pages"},
+      {R"({"memory": {"persistent": true}})", "'memory.persistent' is true, and it takes one of enabled, size_match, disabled, enforced"},
+      {R"({"memory": {"max_page_bytes": 4096}})", "'memory.max_page_bytes' is 4096, and it takes a number from 2097152 to"},
+      {R"({"memory": {"deferred_frees": 0}})", "'memory.deferred_frees' is 0, and it takes a number from 1 to"},
+      {R"({"memory": {"keep_bytes": "all"}})", "'memory.keep_bytes' is \"all\", and it takes a number from 0 to"},
+      {R"({"profiling": {"operations": 0}})", "'profiling.operations' is 0, and it takes a number from 1 to"},
+      {R"({"profiling": {"nvtx": "on"}})", "'profiling.nvtx' is no setting; the section 'profiling' has trace, operations"},
+  };
+  for (const auto& [text, sentence] : wrong) {
+    CAPTURE(text);
+    const auto refused = rt::parse_config(text, "f");
+    REQUIRE_FALSE(refused.has_value());
+    CHECK_MESSAGE(says(refused.error(), sentence), refused.error().text());
+  }
+  const std::pair<const char*, const char*> variables[] = {{"KILN_MEMORY_POOLS", "one of device, sub_slices, exclusive_pages"},
+                                                           {"KILN_MEMORY_PERSISTENT", "one of enabled, size_match,"},
+                                                           {"KILN_MEMORY_DEFERRED", "a number from 1 to 1048576"},
+                                                           {"KILN_MEMORY_KEEP", "a number from 0 to"},
+                                                           {"KILN_MEMORY_MAX_PAGE", "a number from 2097152 to"},
+                                                           {"KILN_MEMORY_DEFERRED_BYTES", "a number from 1 to"},
+                                                           {"KILN_TRACE_OPERATIONS", "a number from 1 to"}};
+  for (const auto& [name, takes] : variables) {
+    const WithVariable set(name, "some");
+    const auto refused = Client::open("cpu");
+    REQUIRE_FALSE(refused.has_value());
+    CHECK_MESSAGE(says(refused.error(), std::string("the variable ") + name + " is 'some', and it takes " + takes), refused.error().text());
+  }
+}
+
+TEST_CASE("a device that is opened has the memory that the settings say, until another layout is installed") {
+  const auto opened = [](bool simulated) {
+    return Client(simulated ? make_sim_server() : rt::make_server(rt::make_cpu_device({.workers = 1, .arch = {}}).value()));
+  };
+  const auto kinds = [](const Client& client) {
+    std::vector<std::pair<PoolKind, std::uint64_t>> all;
+    for (const PoolReport& pool : memory_report(client).value().pools)
+      if (!pool.outdated && pool.kind != PoolKind::Persistent) all.emplace_back(pool.kind, pool.page_bytes);
+    return all;
+  };
+  const auto persistent = [](const Client& client) { return memory_report(client).value().pools.back().usage.allocations; };
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  for (const bool simulated : {false, true}) {
+    CAPTURE(simulated);
+    {
+      const WithVariable pools("KILN_MEMORY_POOLS", "exclusive_pages"), policy("KILN_MEMORY_PERSISTENT", "enforced");
+      const Client client = opened(simulated);
+      CHECK(kinds(client) == std::vector<std::pair<PoolKind, std::uint64_t>>{{PoolKind::Exclusive, kAnySize}});
+      const auto x = Buffer<u32>::from_host(client, {1, 2}).value();
+      CHECK(persistent(client) == 1);
+      CHECK(x.read().value() == std::vector<u32>{1, 2});
+      REQUIRE(install_memory_pools(client, MemoryPools::exclusive_pages()).has_value());
+      const auto y = Buffer<u32>::zeroed(client, 2).value();
+      CHECK(persistent(client) == 1);  // the layout that is installed says otherwise
+    }
+    {
+      const WithVariable pools("KILN_MEMORY_POOLS", "sub_slices"), page("KILN_MEMORY_MAX_PAGE", std::to_string(200 * kMiB)),
+          policy("KILN_MEMORY_PERSISTENT", "disabled");
+      const Client client = opened(simulated);
+      CHECK(kinds(client) == std::vector<std::pair<PoolKind, std::uint64_t>>{{PoolKind::Sliced, 2 * kMiB},
+                                                                             {PoolKind::Sliced, 32 * kMiB},
+                                                                             {PoolKind::Sliced, 128 * kMiB},
+                                                                             {PoolKind::Exclusive, kAnySize}});
+      const PersistentMemory window(client);
+      const auto x = Buffer<u32>::zeroed(client, 2).value();
+      CHECK(persistent(client) == 0);
+    }
+    {
+      const WithVariable policy("KILN_MEMORY_PERSISTENT", "size_match"), pools("KILN_MEMORY_POOLS", "exclusive_pages");
+      const Client client = opened(simulated);
+      {
+        const PersistentMemory window(client);
+        const auto x = Buffer<u32>::zeroed(client, 5000).value();
+      }
+      REQUIRE(client.sync().has_value());
+      const auto other = Buffer<u32>::zeroed(client, 5001 * 2).value();
+      CHECK(persistent(client) == 0);
+      const auto same = Buffer<u32>::zeroed(client, 5000).value();
+      CHECK(persistent(client) == 1);
+    }
+    for (const char* keep : {"0", "1073741824"}) {
+      const WithVariable kept("KILN_MEMORY_KEEP", keep), pools("KILN_MEMORY_POOLS", "exclusive_pages"), one("KILN_MEMORY_DEFERRED", "1");
+      const Client client = opened(simulated);
+      (void)Buffer<u32>::zeroed(client, 1 << 20).value();
+      REQUIRE(client.sync().has_value());
+      CHECK(memory_report(client).value().total.bytes_reserved == (*keep == '0' ? 0 : 4 * kMiB));
+    }
+  }
+}
+
+TEST_CASE("how many unused pages are kept back before they go to the device together is a setting, by number and by size") {
+  const auto leaving = [](std::uint64_t buffers, std::uint64_t bytes) {
+    MemoryDevice device(1);
+    device.traits.pools.pools = {{PoolKind::Direct, 0, 0, 0, 0}};
+    rt::MemorySettings settings;
+    settings.deferred = {buffers, bytes};
+    rt::MemoryManager manager(device, settings);
+    std::vector<std::size_t> blocks;
+    for (int i = 0; i < 4; ++i) {
+      auto block = manager.allocate(100, {}).value();
+      manager.retire(std::move(block), {});
+      blocks.push_back(device.blocks());
+    }
+    return blocks;
+  };
+  CHECK(leaving(64, 64 << 20) == std::vector<std::size_t>{1, 2, 3, 4});
+  CHECK(leaving(1, 64 << 20) == std::vector<std::size_t>{0, 0, 0, 0});
+  CHECK(leaving(3, 64 << 20) == std::vector<std::size_t>{1, 2, 0, 1});
+  CHECK(leaving(64, 200) == std::vector<std::size_t>{1, 0, 1, 0});
+  const WithVariable number("KILN_MEMORY_DEFERRED", "3"), bytes("KILN_MEMORY_DEFERRED_BYTES", "500");
+  const rt::MemorySettings set = rt::configured_memory({});
+  CHECK(set.deferred.buffers == 3);
+  CHECK(set.deferred.bytes == 500);
+  CHECK_FALSE(set.pools.has_value());
+  CHECK_FALSE(set.keep.has_value());
+  CHECK(set.persistent == PersistentPolicy::Enabled);
+}
+
 TEST_CASE("every row of the table of settings has a name, a meaning and a default that it takes itself") {
   std::map<std::string, int> names;
   for (const rt::SettingRow& row : rt::settings()) {
@@ -204,6 +345,8 @@ TEST_CASE("every row of the table of settings has a name, a meaning and a defaul
       const auto number = std::stoull(row.fallback);
       CHECK((number >= row.least && number <= row.most));
     }
+    if (row.kind == rt::SettingKind::Choice)
+      CHECK((" " + std::string(row.choices) + " ").find(" " + std::string(row.fallback) + " ") != std::string::npos);
     if (row.kind == rt::SettingKind::Levels) CHECK(rt::parse_log_levels(row.fallback).has_value());
   }
 }

@@ -195,6 +195,42 @@ TEST_CASE("an output of a module's launch that is refused, for whatever reason, 
   refused("memory of another device", client.default_stream(), "pair", {{1}, {1}}, Param::in(foreign));
 }
 
+TEST_CASE("a module's launch that is wrong and would be dropped says what is wrong, and claims nothing") {
+  const Client client(make_sim_server()), other(make_sim_server());
+  const LoadedModule module = LoadedModule::from_memory(client, module_text()).value();
+  const auto foreign = Buffer<u64>::zeroed(other, 1).value();
+  auto z = Buffer<u64>::from_host(client, {7}).value();
+  const Param good = Param::value(Pair{1, 99});
+  struct Row {
+    const char* rule;
+    const char* entry;
+    LaunchConfig config;
+    Param second;
+  };
+  const Row rows[] = {{"CUDA_ERROR_NOT_FOUND", "nothing", {{1}, {1}}, good},
+                      {"ArgumentSize", "pair", {{1}, {1}}, Param::value(u32{1})},
+                      {"ArgumentCount", "add", {{1}, {1}}, good},
+                      {"ForeignHandle", "pair", {{1}, {1}}, Param::in(foreign)},
+                      {"ZeroDimension", "pair", {{1}, {0}}, good}};
+  for (const bool process : {true, false}) {
+    std::optional<ProcessModeOverride> pass;
+    std::optional<StreamModeOverride> discards;
+    if (process) pass = ProcessModeOverride::open(ProcessMode::CompileOnly).value();
+    else discards.emplace(client.default_stream(), StreamMode::Discard);
+    for (const Row& row : rows) {
+      CAPTURE(row.rule);
+      const Param args[] = {Param::out(z), row.second};
+      const auto refused = module.launch(client.default_stream(), row.entry, row.config, args);
+      REQUIRE_FALSE(refused.has_value());
+      CHECK(refused.error().rule() == row.rule);
+      CHECK(z.read().value() == std::vector<u64>{7});
+    }
+  }
+  const Param args[] = {Param::out(z), Param::value(u32{1})};
+  CHECK_FALSE(module.launch(client.default_stream(), "pair", {{1}, {1}}, args).has_value());
+  CHECK_FALSE(z.read().has_value());  // where launches run, it is claimed
+}
+
 TEST_CASE("a wrong entry, number or size of arguments, shape or stream is an error before anything runs") {
   const Client client(make_sim_server());
   const LoadedModule module = LoadedModule::from_memory(client, module_text(), "made up").value();

@@ -243,6 +243,54 @@ TEST_CASE("clusters and cooperative launches run as far as the device takes them
   }
 }
 
+TEST_CASE("streams of the three priorities ask the driver for its lowest, its middle and its highest") {
+  struct Asked {
+    decltype(cuda::DriverEntries::cuStreamCreateWithPriority) real = nullptr;
+    decltype(cuda::DriverEntries::cuCtxGetStreamPriorityRange) range = nullptr;
+    std::vector<std::pair<int, unsigned>> priorities;  // with the flags
+  };
+  static Asked& asked = *new Asked;
+  const auto changed = [](bool none) {
+    cuda::Driver driver = test::sim_driver();
+    asked.real = driver.call.cuStreamCreateWithPriority;
+    driver.call.cuStreamCreateWithPriority = +[](cuda::CUstream* stream, unsigned flags, int priority) {
+      asked.priorities.emplace_back(priority, flags);
+      return asked.real(stream, flags, priority);
+    };
+    if (none) {
+      driver.call.cuCtxGetStreamPriorityRange = +[](int* least, int* greatest) {
+        *least = *greatest = 0;
+        return cuda::CUDA_SUCCESS;
+      };
+    }
+    return driver;
+  };
+  static const cuda::Driver &ordinary = *new cuda::Driver(changed(false)), &without = *new cuda::Driver(changed(true));
+  int least = 0, greatest = 0;
+  {
+    const test::CurrentContext current(kSimH200);
+    REQUIRE(ordinary.call.cuCtxGetStreamPriorityRange(&least, &greatest) == cuda::CUDA_SUCCESS);
+  }
+  REQUIRE(greatest < least);  // the lower the number, the higher the priority
+  for (const bool none : {false, true}) {
+    CAPTURE(none);
+    const Client client(rt::make_server(rt::make_cuda_device(none ? without : ordinary, kSimH200).value()));
+    const Memory memory = rt::allocate(client, 64).value();
+    const std::pair<StreamPriority, int> rows[] = {
+        {StreamPriority::Low, least}, {StreamPriority::Normal, (least + greatest) / 2}, {StreamPriority::High, greatest}};
+    for (const auto& [priority, number] : rows) {
+      asked.priorities.clear();
+      const Stream stream = client.stream(priority);
+      REQUIRE(rt::fill_zero(stream, {memory, {0, 64}}).has_value());
+      REQUIRE(asked.priorities.size() == 1);
+      CHECK(asked.priorities[0].first == (none ? 0 : number));
+      CHECK(asked.priorities[0].second == cuda::CU_STREAM_NON_BLOCKING);
+      REQUIRE(rt::fill_zero(stream, {memory, {0, 64}}).has_value());
+      CHECK(asked.priorities.size() == 1);  // once
+    }
+  }
+}
+
 TEST_CASE("clusters and cooperation are attributes of the driver's launch, and only where they were asked for") {
   cuda::CUlaunchAttribute attributes[2];
   const auto config = [&](std::array<std::uint32_t, 3> cluster, bool cooperative) {

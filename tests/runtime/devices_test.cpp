@@ -92,6 +92,69 @@ TEST_CASE("a copy from one device to another is ordered behind the source's work
   }
 }
 
+TEST_CASE("elements of views go to those of views on any other device, whatever the strides of either") {
+  for (const Pair& p : pairs()) {
+    CAPTURE(p.what);
+    const Stream from_stream = p.from.stream(), to_stream = p.to.stream();
+    auto from = Buffer<u32, 2>::from_host(p.from, numbers(24), {4, 6}).value();
+    auto to = Buffer<u32, 2>::from_host(p.to, numbers(40, 100), {5, 8}).value();
+    const StridedView<u32, 2> source = StridedView(from).range(1, 1, 2, 3);                            // 4 x 2
+    const StridedView<u32, 2> target = StridedView(to).range(0, 0, 2, 3).range(1, 1, 4).transposed();  // 4 x 2, turned
+    REQUIRE(copy_across(to_stream, target, from_stream, source).has_value());
+    CHECK(target.read(to_stream).value() == std::vector<u32>{1, 4, 7, 10, 13, 16, 19, 22});
+    CHECK(to.read(to_stream).value() == std::vector<u32>{100, 1,   7,   13,  19,  105, 106, 107, 108, 109, 110, 111, 112, 113,
+                                                         114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 4,   10,  16,
+                                                         22,  129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139});
+    REQUIRE(copy_across(target, StridedView(from).range(1, 0, 1).broadcast(1, 2)).has_value());  // one element many times
+    CHECK(target.read().value() == std::vector<u32>{0, 0, 6, 6, 12, 12, 18, 18});
+    CHECK(copy_across(target.range(0, 0, 0), source.range(0, 0, 0)).has_value());
+    CHECK(rule_of(copy_across(target, source.range(0, 0, 3))) == "CopySize");
+    CHECK_FALSE(target.read().has_value());
+    CHECK(StridedView(to).range(1, 0, 1).read().value() == std::vector<u32>{100, 108, 116, 124, 132});  // what lies between
+  }
+}
+
+TEST_CASE("a copy of views between devices looks at its elements' claims only, and claims its elements only") {
+  for (const Pair& p : pairs()) {
+    CAPTURE(p.what);
+    auto from = Buffer<u32, 2>::from_host(p.from, numbers(24), {4, 6}).value();
+    auto to = Buffer<u32, 2>::from_host(p.to, numbers(24, 100), {4, 6}).value();
+    const StridedView<u32, 2> source = StridedView(from).range(1, 1, 2, 3), target = StridedView(to).range(1, 1, 2, 3);
+    const auto claim = [](const Buffer<u32, 2>& b, std::uint64_t row, std::uint64_t column) {
+      const std::uint64_t at = (row * 6 + column) * 4;
+      rt::claim({b.binding().memory, {at, at + 4}}, Error(ErrorCode::Generic, "it was not to be"));
+    };
+    claim(from, 1, 2);
+    claim(to, 2, 4);
+    claim(to, 2, 5);
+    REQUIRE(copy_across(target, source).has_value());
+    CHECK(target.read().value() == std::vector<u32>{1, 4, 7, 10, 13, 16, 19, 22});  // healed
+    CHECK_FALSE(StridedView(to).box({2, 5}, {1, 1}).read().has_value());
+    claim(from, 3, 4);
+    CHECK_FALSE(copy_across(target, source).has_value());
+    const auto read = target.range(0, 0, 1).read();  // all of the target
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().root().data().message == "it was not to be");
+    CHECK(StridedView(to).range(1, 2, 2).range(0, 0, 2).read().value() == std::vector<u32>{102, 103, 108, 109});
+    const auto twice = StridedView<u32, 2>::over(p.to, to.binding().memory, {4, 2}, {1, 1}).value();
+    CHECK(rule_of(copy_across(twice, StridedView(from).range(1, 2, 2).range(0, 0, 4))) == "OverlappingStrides");
+  }
+}
+
+TEST_CASE("a strided copy between devices that is larger than what is on the host at a time goes whole") {
+  const Client a = cpu(0), b = cpu(1);
+  constexpr std::uint64_t kRows = 3000, kColumns = 4000;
+  const auto from = Buffer<u32, 2>::from_host(a, numbers(kRows * kColumns), {kRows, kColumns}).value();
+  auto to = Buffer<u32, 2>::zeroed(b, kRows, kColumns).value();
+  const StridedView<u32, 2> source = StridedView(from).range(1, 1, kColumns - 1);
+  REQUIRE(copy_across(StridedView(to).range(1, 0, kColumns - 1), source).has_value());
+  const auto read = to.read().value();
+  bool same = true;
+  for (std::uint64_t r = 0; r < kRows; ++r)
+    for (std::uint64_t c = 0; c < kColumns; ++c) same = same && read[r * kColumns + c] == (c + 1 < kColumns ? r * kColumns + c + 1 : 0);
+  CHECK(same);
+}
+
 TEST_CASE("a copy larger than what is on the host at a time goes whole") {
   const Client a = cpu(0), b = cpu(1);
   const auto host = numbers((36u << 20) / 4 + 3);

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <thread>
 
+#include "kiln/runtime/graph.h"
 #include "kiln/runtime/interop.h"
 #include "kiln/runtime/layout.h"
 #include "kiln/runtime/staging.h"
@@ -141,6 +143,125 @@ TEST_CASE("uploads and downloads wait for no kernel; the faults of those before 
   in = HostBuffer<u32>::make(fake.client, 1).value();
   opener.join();
   CHECK(b.read().value() == numbers(8, 70));
+}
+
+TEST_CASE("uploads to views and downloads from them move the elements, packed, and touch nothing that lies between") {
+  const Client client = test::each_client();
+  const Stream stream = client.stream();
+  std::mt19937 random(11);
+  for (int round = 0; round < 40; ++round) {
+    CAPTURE(round);
+    const std::uint64_t rows = 1 + random() % 7, columns = 1 + random() % 9, first = random() % 5;
+    auto m = Buffer<u32, 2>::from_host(client, numbers(20 * 30), {20, 30}).value();
+    StridedView<u32, 2> view =
+        StridedView(m).range(0, random() % 5, rows, 1 + random() % 2).range(1, random() % 5, columns, 1 + random() % 2);
+    if (random() % 2 != 0) view = view.transposed();
+    const std::uint64_t n = view.size();
+    auto in = HostBuffer<u32>::make(client, n + first).value(), out = HostBuffer<u32>::make(client, n + first + 2).value();
+    std::ranges::copy(numbers(n + first, 5000), in.write().value().begin());
+    REQUIRE(in.upload(stream, view, first).has_value());
+    std::vector<u32> expected = numbers(20 * 30);
+    {
+      auto model = Buffer<u32, 2>::from_host(client, expected, {20, 30}).value();  // written by the thread
+      StridedView<u32, 2> same =
+          StridedView<u32, 2>::over(client, model.binding().memory, view.extents(),
+                                    {static_cast<std::int64_t>(view.stride(0)), static_cast<std::int64_t>(view.stride(1))},
+                                    view.binding().range.begin)
+              .value();
+      REQUIRE(same.write(numbers(n, static_cast<u32>(5000 + first))).has_value());
+      expected = model.read().value();
+    }
+    REQUIRE(out.download(stream, view, first + 1).has_value());
+    const auto got = out.read().value();
+    CHECK(all(got.subspan(first + 1, n)) == numbers(n, static_cast<u32>(5000 + first)));
+    CHECK(got[0] == 0);
+    CHECK(got.back() == 0);
+    CHECK(m.read(stream).value() == expected);
+  }
+  // More rows than go at a time, an element named many times, nothing at all.
+  auto tall = Buffer<u32, 2>::from_host(client, numbers(2 * 5000), {5000, 2}).value();
+  auto host = HostBuffer<u32>::make(client, 5000).value();
+  REQUIRE(host.download(stream, StridedView(tall).range(1, 1, 1)).has_value());
+  CHECK(host[4999] == 9999);
+  CHECK(host[17] == 35);
+  REQUIRE(host.download(stream, StridedView(tall).range(0, 7, 1).broadcast(0, 3)).has_value());
+  CHECK(all(host.read().value().subspan(0, 7)) == std::vector<u32>{14, 15, 14, 15, 14, 15, 13});
+  CHECK(host.download(stream, StridedView(tall).range(0, 0, 0)).has_value());
+  CHECK(host.upload(stream, StridedView(tall).range(0, 0, 0)).has_value());
+}
+
+TEST_CASE("claims of strided uploads and downloads are of the elements' bytes, no more and no fewer") {
+  const Client client = test::each_client();
+  const Stream stream = client.stream();
+  auto m = Buffer<u32, 2>::from_host(client, numbers(24), {4, 6}).value();
+  const auto claim = [&](std::uint64_t row, std::uint64_t column) {
+    const std::uint64_t at = (row * 6 + column) * 4;
+    rt::claim({m.binding().memory, {at, at + 4}}, some_failure());
+  };
+  const StridedView<u32, 2> columns = StridedView(m).range(1, 1, 2, 3);  // 1 and 4
+  auto host = HostBuffer<u32>::make(client, 8).value();
+  claim(0, 0);
+  claim(1, 2);
+  claim(3, 5);
+  REQUIRE(host.download(stream, columns).has_value());
+  CHECK(all(host.read().value()) == std::vector<u32>{1, 4, 7, 10, 13, 16, 19, 22});
+  claim(2, 4);
+  CHECK_FALSE(host.download(stream, columns).has_value());
+  const auto refused = host.read();
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().root().data().message == "it was not to be");
+  // An upload from there goes nowhere, and its target carries why; what lies between does not.
+  CHECK_FALSE(host.upload(stream, columns).has_value());
+  CHECK_FALSE(columns.read().has_value());
+  CHECK(StridedView(m).box({0, 2}, {1, 2}).read().value() == std::vector<u32>{2, 3});
+  std::ranges::copy(numbers(8, 70), host.write().value().begin());
+  REQUIRE(host.upload(stream, columns).has_value());  // heals its elements
+  CHECK(columns.read().value() == numbers(8, 70));
+  CHECK_FALSE(StridedView(m).box({1, 2}, {1, 1}).read().has_value());  // and no others
+  REQUIRE(host.download(stream, columns).has_value());
+  CHECK(all(host.read().value()) == numbers(8, 70));
+
+  CHECK(rule_of(host.upload(stream, columns, 1)) == "HostRange");
+  CHECK_FALSE(columns.range(1, 0, 1).read().has_value());
+  CHECK(StridedView(m).box({0, 2}, {1, 2}).read().has_value());
+  REQUIRE(host.upload(stream, columns).has_value());
+  CHECK(rule_of(host.download(stream, columns, 1)) == "HostRange");
+  const auto twice = StridedView<u32, 2>::over(client, m.binding().memory, {3, 2}, {1, 1}).value();
+  CHECK(rule_of(host.upload(stream, twice)) == "OverlappingStrides");
+  CHECK_FALSE(StridedView(m).box({0, 1}, {1, 1}).read().has_value());
+  const Client other(rt::make_server(rt::make_cpu_device({.workers = 1, .arch = {}, .number = 0}).value()));
+  auto there = Buffer<u32, 2>::from_host(other, numbers(24), {4, 6}).value();
+  CHECK(rule_of(host.upload(other.stream(), StridedView(there).range(1, 1, 2, 3))) == "ForeignHandle");
+  CHECK_FALSE(StridedView(there).range(1, 1, 1).read().has_value());
+  CHECK(StridedView(there).range(1, 2, 1).read().has_value());
+  CHECK(rule_of(host.download(other.stream(), StridedView(there).range(1, 2, 1))) == "ForeignHandle");
+}
+
+TEST_CASE("strided uploads are part of a graph with the bytes that they had, and what is refused dooms the capture") {
+  const Client client = test::each_client();
+  const Stream stream = client.stream();
+  auto m = Buffer<u32, 2>::from_host(client, numbers(24), {4, 6}).value();
+  StridedView<u32, 2> columns = StridedView(m).range(1, 1, 2, 3);
+  auto host = HostBuffer<u32>::make(client, 8).value();
+  std::ranges::copy(numbers(8, 70), host.write().value().begin());
+  const Graph graph = capture(stream, [&] { REQUIRE(host.upload(stream, columns).has_value()); }).value();
+  std::ranges::copy(numbers(8, 90), host.write().value().begin());
+  CHECK(columns.read().value() == std::vector<u32>{1, 4, 7, 10, 13, 16, 19, 22});
+  REQUIRE(graph.replay(stream).has_value());
+  CHECK(columns.read().value() == numbers(8, 70));
+  CHECK(StridedView(m).range(1, 2, 1).read().value() == std::vector<u32>{2, 8, 14, 20});
+  const auto twice = StridedView<u32, 2>::over(client, m.binding().memory, {3, 2}, {1, 1}).value();
+  const auto dooms = [&](const char* what, auto&& operation) {
+    CAPTURE(what);
+    const auto doomed = capture(stream, [&] { CHECK_FALSE(operation().has_value()); });
+    REQUIRE_FALSE(doomed.has_value());
+    CHECK(doomed.error().rule() == "CaptureDoomed");
+    REQUIRE(m.write(numbers(24)).has_value());
+  };
+  dooms("a strided upload", [&] { return host.upload(stream, twice); });
+  dooms("a strided write", [&] { return StridedView<u32, 2>(twice).write(stream, numbers(6)); });
+  dooms("a strided copy", [&] { return columns.copy_from(stream, StridedView(m).range(1, 0, 1)); });
+  dooms("a strided download", [&] { return host.download(stream, columns); });
 }
 
 TEST_CASE("a view of the host's is the bytes of the device, and nothing writes them meanwhile") {

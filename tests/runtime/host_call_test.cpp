@@ -14,8 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "kiln/runtime/operation.h"
 #include "runtime/add_one.h"
 #include "runtime/fake_kernels.h"
+#include "runtime/held.h"
 #include "support/each_client.h"
 #include "support/sim.h"
 
@@ -34,22 +36,6 @@ template <class T>
 std::string rule(const Result<T>& result) {
   return result.has_value() ? "" : result.error().rule();
 }
-
-// Holds a stream until it is opened, on any device.
-class Held {
- public:
-  explicit Held(const Stream& stream) {
-    REQUIRE(stream.call([gate = gate_] { gate->wait(); }).has_value());
-  }
-  ~Held() { open(); }
-  void open() {
-    if (!std::exchange(opened_, true)) gate_->count_down();
-  }
-
- private:
-  std::shared_ptr<std::latch> gate_ = std::make_shared<std::latch>(1);
-  bool opened_ = false;
-};
 
 }  // namespace
 
@@ -302,6 +288,34 @@ TEST_CASE("a device that is lost makes no calls: those that wait are dropped, an
   CHECK(held.use_count() == 1);
   CHECK_FALSE(stream.wait(stream.record()).has_value());
   CHECK_FALSE(stream.flush().has_value());
+}
+
+TEST_CASE("a GPU that is lost makes no calls: those that wait behind a call are dropped, new ones and their operations are told") {
+  const Client client = sim_client(kSimH200);
+  const SimScript script(R"({"kernels": [{"n": 1, "fault": "illegal_address"}], "quiet": true})");
+  const Stream stream = client.stream(), other = client.stream();
+  const Buffer<u32> y = zeros(client), z = zeros(client);
+  bool called = false;
+  const auto held = std::make_shared<int>(1);
+  {
+    const Held gate(stream);
+    REQUIRE(stream.call([&called, held] { called = true; }).has_value());
+    REQUIRE(add(stream, y).has_value());  // the driver never gets it
+    static_cast<void>(add(other, z));
+    CHECK(other.sync().error().is_device_poisoned());
+  }
+  const Result<void> after = stream.call([&] { called = true; });
+  REQUIRE_FALSE(after.has_value());
+  CHECK(after.error().is_device_poisoned());
+  const auto operation = op::call([&] { called = true; }).sync();
+  REQUIRE_FALSE(operation.has_value());
+  CHECK(operation.error().is_device_poisoned());
+  CHECK(stream.sync().error().is_device_poisoned());
+  CHECK_FALSE(called);
+  while (held.use_count() != 1) std::this_thread::yield();  // the thread that was to make it lets go of it
+  CHECK_FALSE(stream.wait(stream.record()).has_value());
+  CHECK_FALSE(stream.flush().has_value());
+  CHECK(y.read().error().is_device_poisoned());
 }
 
 TEST_CASE("a server may go away within a call of its own, which holds the last of it") {

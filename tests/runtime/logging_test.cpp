@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "kiln/runtime/graph.h"
+#include "kiln/runtime/profile.h"
 #include "runtime/fake_kernels.h"
 #include "runtime/mode_devices.h"
 #include "support/process.h"
@@ -70,6 +72,10 @@ TEST_CASE("each area says what its level asks for, and no other does") {
       {"off,memory=debug", "kiln memory debug: ", 2},
       {"off,stream=debug", "waited for all streams", 1},
       {"off,failure=info", "kiln failure info: ", 1},
+      {"off,capture=info", "kiln capture info: ", 2},
+      {"off,capture=debug", "kiln capture debug: ", 4},
+      {"off,profile=debug", "kiln profile debug: ", 4},
+      {"off,profile=info", "kiln profile info: timeline ", 2},
   };
   for (const auto& row : rows) {
     CAPTURE(row.levels);
@@ -85,6 +91,14 @@ TEST_CASE("each area says what its level asks for, and no other does") {
       CHECK(run(s.client.default_stream(), queued, x.arg(), scalar(1)).has_value());
       CHECK(s.client.default_stream().sync().has_value());
       CHECK(s.client.sync().has_value());
+      const Stream stream = s.client.stream();
+      const Graph graph = capture(stream, [&] { CHECK(run(stream, s.fill, x.arg(), scalar(2)).has_value()); }).value();
+      CHECK(graph.replay(stream).has_value());
+      CHECK_FALSE(capture(stream, [&] { CHECK_FALSE(run(stream, s.broken, x.arg(), y.arg()).has_value()); }).has_value());
+      { const auto dropped = GraphCapture::prepare(stream).value(); }
+      CHECK(profile(stream, [&] { return run(stream, s.fill, x.arg(), scalar(3)); }).has_value());
+      CHECK(abandon_profile(stream, start_profile_at_launch(stream).value()).has_value());
+      CHECK(Timeline::start().value().finish().has_value());
     }
     CHECK_MESSAGE(log.lines(row.line) >= row.lines, log.text());
     const std::string area = std::string(row.levels).substr(4, std::string(row.levels).find('=') - 4);
@@ -105,6 +119,56 @@ TEST_CASE("a launch's line says whether it was enqueued, dropped or failed") {
   CHECK_MESSAGE(text.find("kernel 'fill'" + on + "enqueued\n") != std::string::npos, text);
   CHECK_MESSAGE(text.find("kernel 'broken'" + on + "CompileUnsupported\n") != std::string::npos, text);
   CHECK_MESSAGE(text.find("kernel 'fill'" + on + "dropped\n") != std::string::npos, text);
+}
+
+TEST_CASE("the log of captures has where a graph comes from, why there is none, and what became of each replay") {
+  const LogTo log("off,capture=debug");
+  FakeServer s(1);
+  Buffer<u32> x = s.buffer({1, 2}), y = s.buffer({1, 2});
+  const Stream stream = s.client.stream();
+  const std::string label = s.client.server().label() + ": ", on = "stream " + std::to_string(stream.id());
+  const unsigned line = __LINE__ + 1;
+  const Graph graph = capture(stream, [&] { CHECK(run(stream, s.fill, x.arg(), scalar(2)).has_value()); }).value();
+  CHECK(graph.replay(stream).has_value());
+  {
+    const StreamModeOverride discards(stream, StreamMode::Discard);
+    CHECK(graph.replay(stream).has_value());
+  }
+  CHECK(graph.destroy().has_value());
+  CHECK_FALSE(graph.replay(stream).has_value());
+  CHECK_FALSE(capture(stream, [&] { CHECK_FALSE(run(stream, s.broken, x.arg(), y.arg()).has_value()); }).has_value());
+  { const auto dropped = GraphCapture::prepare(stream).value(); }
+  const std::string text = log.text();
+  CHECK_MESSAGE(log.lines("debug: " + label + "the capture of " + on + " was prepared\n") == 3, text);
+  CHECK_MESSAGE(log.lines("debug: " + label + "the capture of " + on + " was begun\n") == 2, text);
+  CHECK_MESSAGE(log.lines("debug: " + label + "the capture of " + on + " was dropped\n") == 1, text);
+  CHECK_MESSAGE(log.lines("info: " + label + "graph 1, captured on " + on + " at ") == 1, text);
+  CHECK_MESSAGE(log.lines("logging_test.cpp:" + std::to_string(line) + ": 1 operations, a graph of fill\n") == 1, text);
+  CHECK_MESSAGE(log.lines("info: " + label + "the capture of " + on + " gave no graph: ") == 1, text);
+  for (const char* what : {"enqueued", "dropped", "Validation"})
+    CHECK_MESSAGE(log.lines("debug: " + label + "replay of graph 1 on " + on + ": " + what + "\n") == 1, text);
+}
+
+TEST_CASE("the log of profiles has each window with its time or what it came to") {
+  const LogTo log("off,profile=debug");
+  FakeServer s(1);
+  Buffer<u32> x = s.buffer({1, 2});
+  const Stream stream = s.client.stream();
+  const ProfileToken timed = start_profile(stream).value(), empty = start_profile_at_launch(stream).value(),
+                     dropped = start_profile(stream).value();
+  CHECK_FALSE(end_profile(stream, empty).has_value());
+  CHECK(run(stream, s.fill, x.arg(), scalar(2)).has_value());
+  const auto time = end_profile(stream, timed).value();
+  CHECK(abandon_profile(stream, dropped).has_value());
+  const auto window = [&](const ProfileToken& token, const std::string& what) {
+    return log.lines("debug: " + s.client.server().label() + ": profile window " + std::to_string(token.number) + " on stream " +
+                     std::to_string(stream.id()) + ": " + what + "\n");
+  };
+  CHECK(window(timed, "opened") == 1);
+  CHECK(window(empty, "opens at the next launch") == 1);
+  CHECK(window(empty, "ended, NotMeasured") == 1);
+  CHECK_MESSAGE(window(timed, "ended, " + std::to_string(time.count()) + " ns") == 1, log.text());
+  CHECK(window(dropped, "abandoned") == 1);
 }
 
 TEST_CASE("the loss of a device is a warning, once") {

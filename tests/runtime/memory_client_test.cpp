@@ -10,6 +10,7 @@
 #include "cpu/cpu_device.h"
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/memory.h"
+#include "kiln/runtime/modes.h"
 #include "runtime/fake_kernels.h"
 #include "support/sim.h"
 
@@ -110,6 +111,24 @@ TEST_CASE("a cleanup moves what lives in an earlier layout, with its bytes and i
   CHECK(memory_report(client).value().pools.size() == 2);  // the layout and the persistent one
 }
 
+TEST_CASE("a cleanup while launches are dropped moves nothing to memory that is only counted, and every byte stays") {
+  const Client client = each_own();
+  std::vector<Buffer<u32>> all;
+  for (u32 i = 0; i < 20; ++i) all.push_back(Buffer<u32>::from_host(client, numbers(1000 + i, i)).value());
+  REQUIRE(install_memory_pools(client, MemoryPools::exclusive_pages()).has_value());
+  {
+    local(client).memory().enter_lazy();  // as what every thread allocates is only counted
+    const auto pass = ProcessModeOverride::open(ProcessMode::CompileOnly).value();
+    const auto counted = Buffer<u32>::uninitialised(client, 100).value();
+    CHECK(memory_cleanup(client).has_value());
+    for (u32 i = 0; i < 20; ++i) CHECK(all[i].read().value() == numbers(1000 + i, i));
+    local(client).memory().leave_lazy();
+  }
+  CHECK(memory_cleanup(client).has_value());  // now they are moved
+  for (u32 i = 0; i < 20; ++i) CHECK(all[i].read().value() == numbers(1000 + i, i));
+  for (const PoolReport& pool : memory_report(client).value().pools) CHECK_FALSE(pool.outdated);
+}
+
 TEST_CASE("memory may be moved while threads write, copy and read it") {
   const Client client = each_own();
   std::atomic<bool> over{false};
@@ -137,6 +156,26 @@ TEST_CASE("memory may be moved while threads write, copy and read it") {
   mover.join();
   CHECK(wrong == 0);
   CHECK(local(client).moves() > 0);
+}
+
+TEST_CASE("a pool with a cap gives back what nobody uses before it refuses, names the sizes, and goes on") {
+  const Client client = each_own();
+  constexpr std::uint64_t kCap = std::uint64_t{10} << 20;
+  REQUIRE(install_memory_pools(client, pools({{PoolKind::Exclusive, kAnySize, 0, kCap, 0}})).has_value());
+  const auto first = rt::allocate(client, kCap * 3 / 10).value();
+  auto second = rt::allocate(client, kCap * 3 / 10).value();
+  second.reset();
+  REQUIRE(client.sync().has_value());
+  const auto large = rt::allocate(client, kCap * 6 / 10);
+  CHECK(large.has_value());
+  const auto too_much = rt::allocate(client, kCap * 2);
+  REQUIRE_FALSE(too_much.has_value());
+  CHECK(too_much.error().code() == ErrorCode::PoolCapacityExceeded);
+  CHECK(too_much.error().text().find(std::to_string(kCap * 2)) != std::string::npos);
+  CHECK(too_much.error().text().find(std::to_string(kCap)) != std::string::npos);
+  CHECK(rt::allocate(client, kCap / 20).has_value());
+  CHECK(memory_report(client).value().pools.at(0).usage.bytes_reserved <= kCap);
+  CHECK(client.sync().has_value());
 }
 
 TEST_CASE("memory of a dry run is taken when it is first really used, and a lack of it then is a failure of its bytes") {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cuda/nvtx.h"
+#include "kiln/runtime/operation.h"
 #include "runtime/fake_kernels.h"
 #include "support/each_client.h"
 #include "support/process.h"
@@ -198,6 +199,55 @@ TEST_CASE("a window of a launch that fails, is skipped, is refused or faults lat
     }
 }
 
+TEST_CASE("a window of a replay that is skipped, refused, faults late or is dropped ends with that, never with zero") {
+  for (const Client& client : clients())
+    for (const std::string how : {"skipped", "no graph", "destroyed", "of another device", "late", "dropped", "well"}) {
+      CAPTURE(client.properties().name);
+      CAPTURE(how);
+      const Stream stream = client.stream();
+      Buffer<u32> in = made(client, std::vector<u32>(64, 1)), out = made(client, std::vector<u32>(64, 2));
+      FakeServer elsewhere;
+      Graph graph = capture(stream, [&] {
+                      if (how == "late") profiled::out_of_range(stream, {{1}, {1}}, out).value();
+                      else profiled::copied(stream, for_num_elems(64), in, out).value();
+                    }).value();
+      ErrorCode expected = ErrorCode::Generic;
+      if (how == "skipped") {
+        rt::claim(in.binding(), Error(ErrorCode::LaunchUnknown, "it failed"));
+        expected = ErrorCode::Skipped;
+      }
+      if (how == "no graph") {
+        graph = Graph();
+        expected = ErrorCode::Validation;
+      }
+      if (how == "destroyed") {
+        CHECK(graph.destroy().has_value());
+        expected = ErrorCode::Validation;
+      }
+      if (how == "of another device") {
+        graph = capture(elsewhere.client.stream(), [] {}).value();
+        expected = ErrorCode::ForeignHandle;
+      }
+      if (how == "late") expected = ErrorCode::Bounds;
+      if (how == "dropped") expected = ErrorCode::NotMeasured;
+      const ProfileToken outer = start_profile(stream).value(), waiting = start_profile_at_launch(stream).value();
+      if (how == "dropped") {
+        const StreamModeOverride discards(stream, StreamMode::Discard);
+        CHECK(graph.replay(stream).has_value());
+      } else {
+        CHECK(graph.replay(stream).has_value() == (how == "well" || how == "late"));
+      }
+      const auto late = end_profile(stream, waiting), all = end_profile(stream, outer);
+      if (how == "well") {
+        CHECK(late.value().count() > 0);
+        CHECK(all.value() >= late.value());
+      } else {
+        CHECK(code(late) == expected);
+        if (how != "dropped") CHECK(code(all) == expected);  // it had time, and no launch failed
+      }
+    }
+}
+
 TEST_CASE("failures before a window, behind it and on other streams are none of its own") {
   const Client client = each_client();
   const Stream stream = client.stream(), other = client.stream();
@@ -352,6 +402,51 @@ TEST_CASE("the timeline has every launch, copy, fill and transfer of a device wi
   CHECK(trace.operations >= 7);
 }
 
+TEST_CASE("replays and host calls have slices of their own in the timeline, with what they are and where they come from") {
+  const Client client = each_client();
+  const Stream stream = client.stream(), other = client.stream();
+  Buffer<u32> x = made(client, std::vector<u32>(64, 1)), y = made(client, std::vector<u32>(64, 2));
+  const unsigned captured_at = __LINE__ + 1;
+  const Graph graph = capture(stream, [&] {
+                        profiled::spin(stream, for_num_elems(64), x, 10u).value();
+                        rt::copy(stream, y.binding(), x.binding()).value();
+                        rt::fill_zero(stream, x.binding()).value();
+                      }).value();
+  Timeline timeline = Timeline::start().value();
+  REQUIRE(graph.replay(stream).has_value());
+  REQUIRE(graph.replay(other).has_value());
+  bool called = false;
+  const unsigned called_at = __LINE__ + 1;
+  REQUIRE(stream.call([&] { called = true; }).has_value());
+  const unsigned operation_at = __LINE__ + 1;
+  REQUIRE(op::call([] {}).start(stream).sync().has_value());
+  REQUIRE(stream.sync().has_value());
+  REQUIRE(other.sync().has_value());
+  CHECK(called);
+  const Parsed p = parse(timeline.finish().value().json);
+  const auto graphs = p.of("graph"), calls = p.of("call");
+  REQUIRE(graphs.size() == 2);
+  std::set<int> tracks;
+  for (const Slice& s : graphs) {
+    tracks.insert(s.track);
+    CHECK(s.name == "graph " + std::to_string(graph.id()));
+    CHECK_MESSAGE(s.source.ends_with("profile_test.cpp:" + std::to_string(captured_at)), s.source);
+    CHECK(s.args.at("operations") == 3);
+    CHECK_FALSE(s.args.contains("bytes"));
+    CHECK(s.end > s.begin);
+  }
+  CHECK(tracks.size() == 2);
+  REQUIRE(calls.size() == 2);
+  std::set<std::string> lines;
+  for (const Slice& s : calls) {
+    CHECK(s.process == 0);  // the host's
+    CHECK(s.name == "host call");
+    CHECK(s.args.at("stream") == (stream.id() & ~(std::uint64_t{7} << 61)));
+    lines.insert(s.source.substr(s.source.rfind(':') + 1));
+  }
+  CHECK(lines == std::set<std::string>{std::to_string(called_at), std::to_string(operation_at)});
+}
+
 TEST_CASE("a timeline that has no room counts what it drops, and one that nobody finishes leaves room for the next") {
   const Client client = each_client();
   const Stream stream = client.stream();
@@ -439,6 +534,14 @@ TEST_CASE("KILN_TRACE writes the trace of a whole program, on each device") {
     for (const Slice& s : p.of("launch")) names.insert(s.name);
     CHECK(names == std::set<std::string>{"first", "second", "third"});
     CHECK_FALSE(p.of("host").empty());
+    environment.push_back("KILN_TRACE_OPERATIONS=2");
+    CHECK(run_process({KILN_BINARY_DIR "/lib/fakecuda/kiln_fault_child", device.name.starts_with("cpu") ? "cpu" : "cuda"}, environment)
+              .status == 0);
+    const Parsed few = parse(read_file(folder.file("trace.json")));
+    CHECK(few.slices.size() > 0);
+    CHECK(few.of("launch").size() <= 2);
+    CHECK(std::stoi(few.dropped) > 0);
+    environment.pop_back();
     environment.back() = "KILN_TRACE=" + folder.file("none/trace.json");
     CHECK(run_process({KILN_BINARY_DIR "/lib/fakecuda/kiln_fault_child", device.name.starts_with("cpu") ? "cpu" : "cuda"}, environment)
               .err.find("KILN_TRACE: '") != std::string::npos);

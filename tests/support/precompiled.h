@@ -1,5 +1,5 @@
-// Precompiled for the test programs: what nearly every test reads, and nothing of Kiln's own, so that an edit of a header rebuilds only what
-// includes it. A test still includes what it uses.
+// Precompiled for the test programs: what nearly every test reads, and nothing of Kiln's own, so that an edit of a header rebuilds only
+// what includes it. A test still includes what it uses.
 #pragma once
 #include <doctest/doctest.h>
 

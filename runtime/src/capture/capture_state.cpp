@@ -8,9 +8,7 @@ namespace kiln::rt {
 
 std::string stream_text(std::uint64_t stream) { return "stream " + std::to_string(stream); }
 
-Error capture_error(const char* rule, std::string message) {
-  return make_error(ErrorCode::Validation, rule, std::move(message));
-}
+Error capture_error(const char* rule, std::string message) { return make_error(ErrorCode::Validation, rule, std::move(message)); }
 
 Error capture_not_prepared(std::uint64_t stream, CapturePhase phase) {
   return capture_error("CaptureNotPrepared",
@@ -27,7 +25,8 @@ Error capture_not_recording(std::uint64_t stream, CapturePhase phase) {
 }
 
 Error capture_doomed(std::uint64_t stream, const Error& why) {
-  return make_error(why.code(), "CaptureDoomed", "the capture of " + stream_text(stream) + " gives no graph, since an operation in it failed", {.causes = {why}});
+  return make_error(why.code(), "CaptureDoomed",
+                    "the capture of " + stream_text(stream) + " gives no graph, since an operation in it failed", {.causes = {why}});
 }
 
 Error capture_abandoned(std::uint64_t owner, std::uint64_t caller, const std::optional<Error>& doomed) {

@@ -14,7 +14,8 @@ rt::Captures& captures(const Stream& stream) { return stream.client().server().c
 Error no_graph() { return rt::capture_error("NoGraph", "there is no graph: it was not captured, or its capture failed"); }
 
 Error foreign(const Stream& stream, const Server& owner, const char* what) {
-  return make_error(ErrorCode::ForeignHandle, "ForeignHandle", std::string(what) + " belongs to " + owner.label() + ", the stream to " + stream.client().server().label());
+  return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
+                    std::string(what) + " belongs to " + owner.label() + ", the stream to " + stream.client().server().label());
 }
 
 void tell(const Stream& stream, const char* what) noexcept {
@@ -30,7 +31,8 @@ Result<void> Graph::replay(const Stream& stream) const {
   return rt::or_no_memory([&]() -> Result<void> {
     rt::Captures& of = captures(stream);
     if (state_ == nullptr) return of.watch_refused(stream.id(), no_graph());
-    if (state_->server.get() != &stream.client().server()) return of.watch_refused(stream.id(), foreign(stream, *state_->server, "the graph"));
+    if (state_->server.get() != &stream.client().server())
+      return of.watch_refused(stream.id(), foreign(stream, *state_->server, "the graph"));
     return of.replay(stream.id(), state_);
   });
 }

@@ -44,8 +44,8 @@ void Captures::dropped(GraphState& graph) noexcept {
 
 Result<void> Captures::replay(std::uint64_t stream, const std::shared_ptr<GraphState>& graph) {
   bool dropped = false;
-  auto result = server_.enter_on(
-      stream, [&] { return replay_now(stream, *graph, dropped); }, [&](const Error& why) { claim(graph->sets, why); });
+  auto result =
+      server_.enter_on(stream, [&] { return replay_now(stream, *graph, dropped); }, [&](const Error& why) { claim(graph->sets, why); });
   if (logs(LogArea::Capture, LogLevel::Debug)) tell_replay(server_, stream, *graph->body, result, dropped);
   return watch(stream, std::move(result));
 }

@@ -40,7 +40,9 @@ Result<std::uint64_t> id_of(const std::vector<Client>& devices) {
   std::sort(numbers.begin(), numbers.end());
   if (const auto twice = std::adjacent_find(numbers.begin(), numbers.end()); twice != numbers.end()) {
     const auto which = std::find_if(devices.begin(), devices.end(), [&](const Client& c) { return c.server().number() == *twice; });
-    return make_error(ErrorCode::Validation, "CommunicatorDevices", which->server().label() + " is in the group twice; each device has one rank (cpu:1, cpu:2 ... are further CPU devices)");
+    return make_error(
+        ErrorCode::Validation, "CommunicatorDevices",
+        which->server().label() + " is in the group twice; each device has one rank (cpu:1, cpu:2 ... are further CPU devices)");
   }
   return hash(kGroups, numbers);
 }
@@ -67,7 +69,8 @@ Result<Communicator> Communicator::init(const std::vector<Client>& devices) {
     known = groups[*id].lock();
     if (known != nullptr && !known->transport->broken()) {
       if (known->devices == devices) return Communicator(known);
-      return make_error(ErrorCode::Validation, "CommunicatorOrder", "there is a group of these devices in another order, in which their ranks are others; name them in that order");
+      return make_error(ErrorCode::Validation, "CommunicatorOrder",
+                        "there is a group of these devices in another order, in which their ranks are others; name them in that order");
     }
     auto made = over(rt::make_transport(devices), devices);
     if (made.has_value()) groups[*id] = made->group_;
@@ -115,14 +118,18 @@ Result<void> Communicator::expect_size(Kind kind, const Part& p, std::uint64_t r
       break;
     case Kind::AllToAll:
       if (p.from_elements % ranks != 0) {
-        return make_error(ErrorCode::Validation, "CollectiveSize", std::to_string(p.from_elements) + " elements have no equal parts for " + std::to_string(ranks) + " devices", {.requested = p.from_elements, .limit = ranks, .numbers = Error::Numbers::NotEqual});
+        return make_error(ErrorCode::Validation, "CollectiveSize",
+                          std::to_string(p.from_elements) + " elements have no equal parts for " + std::to_string(ranks) + " devices",
+                          {.requested = p.from_elements, .limit = ranks, .numbers = Error::Numbers::NotEqual});
       }
       break;
     default: break;
   }
   if (fits && p.to_elements == expected) return {};
-  return make_error(ErrorCode::Validation, "CollectiveSize", std::string("the device must get ") + what + ": it gives " + std::to_string(p.from_elements) + " elements and gets " +
-                   std::to_string(p.to_elements), {.requested = p.to_elements, .limit = expected, .numbers = Error::Numbers::NotEqual});
+  return make_error(ErrorCode::Validation, "CollectiveSize",
+                    std::string("the device must get ") + what + ": it gives " + std::to_string(p.from_elements) + " elements and gets " +
+                        std::to_string(p.to_elements),
+                    {.requested = p.to_elements, .limit = expected, .numbers = Error::Numbers::NotEqual});
 }
 
 Result<void> Communicator::run(Kind kind, const Stream& stream, const Part& p) const {
@@ -140,15 +147,20 @@ Result<void> Communicator::run(Kind kind, const Stream& stream, const Part& p) c
       if (auto ok = expect_size(kind, p, size()); !ok.has_value()) return ok;
       const bool reduces = kind == Kind::AllReduce || kind == Kind::ReduceScatter;
       if (reduces && !ir::is_integer(p.type) && !ir::is_float(p.type)) {
-        return make_error(ErrorCode::Validation, "UnsupportedReduction", "elements of " + std::string(ir::name(p.type)) + " are not added; convert them to a type that kernels compute with");
+        return make_error(
+            ErrorCode::Validation, "UnsupportedReduction",
+            "elements of " + std::string(ir::name(p.type)) + " are not added; convert them to a type that kernels compute with");
       }
       if (p.peer >= size()) {
-        return make_error(ErrorCode::Validation, "CollectiveRank", "there is no rank " + std::to_string(p.peer) + " in a group of " + std::to_string(size()) + " devices", {.requested = p.peer, .limit = size(), .numbers = Error::Numbers::NotEqual});
+        return make_error(ErrorCode::Validation, "CollectiveRank",
+                          "there is no rank " + std::to_string(p.peer) + " in a group of " + std::to_string(size()) + " devices",
+                          {.requested = p.peer, .limit = size(), .numbers = Error::Numbers::NotEqual});
       }
       const bool same = p.from.memory == p.to.memory && p.from.range == p.to.range;
       if (!same && p.from.memory == p.to.memory && !rt::empty(p.from) && !rt::empty(p.to) && p.from.range.begin < p.to.range.end &&
           p.to.range.begin < p.from.range.end)
-        return make_error(ErrorCode::Validation, "AliasingArguments", "what the device gives and what it gets overlap; give separate buffers");
+        return make_error(ErrorCode::Validation, "AliasingArguments",
+                          "what the device gives and what it gets overlap; give separate buffers");
       return {};
     };
     if (auto ok = check(); !ok.has_value()) {

@@ -46,7 +46,8 @@ bool HostTransport::broken() const {
 }
 
 Error HostTransport::broken_error() const {
-  return make_error(ErrorCode::Validation, "CommunicatorFailed", "the group's collectives failed, and it takes no more; make it anew with Communicator::init", {.causes = {*broken_}});
+  return make_error(ErrorCode::Validation, "CommunicatorFailed",
+                    "the group's collectives failed, and it takes no more; make it anew with Communicator::init", {.causes = {*broken_}});
 }
 
 // --- failures --------------------------------------------------------------------------------------------------------------------
@@ -59,7 +60,10 @@ Error HostTransport::fail(std::uint32_t rank, const Error& why) {
   {
     const std::lock_guard lock(mutex_);
     if (!broken_) {
-      broken_ = make_error(ErrorCode::Generic, "CollectiveFailed", "a collective failed for rank " + std::to_string(rank) + ", " + devices_[rank].server().label() + ", and so for its group", {.causes = {why}});
+      broken_ = make_error(
+          ErrorCode::Generic, "CollectiveFailed",
+          "a collective failed for rank " + std::to_string(rank) + ", " + devices_[rank].server().label() + ", and so for its group",
+          {.causes = {why}});
     }
     error = broken_;
     rounds.swap(rounds_);
@@ -101,8 +105,9 @@ Result<HostTransport::Arrival> HostTransport::prepare(const char* what, const Co
     else if (!too_many) ++open_[call.rank];
   }
   if (!error && too_many) {
-    error = make_error(ErrorCode::Validation, "CollectiveBacklog", "rank " + std::to_string(call.rank) + " has called " + std::to_string(kMostOutstanding) +
-                                           " collectives that others have not come to; sync() waits for them");
+    error = make_error(ErrorCode::Validation, "CollectiveBacklog",
+                       "rank " + std::to_string(call.rank) + " has called " + std::to_string(kMostOutstanding) +
+                           " collectives that others have not come to; sync() waits for them");
     fail(call.rank, *error);
   }
   if (error) {
@@ -115,16 +120,18 @@ Result<HostTransport::Arrival> HostTransport::prepare(const char* what, const Co
     claim(call.to, failed);
     return failed;
   }
-  claim(call.to, make_error(ErrorCode::Validation, "CollectivePending", std::string("not all devices of the group have come to this ") + what +
-                                                "; sync() of the communicator waits for them"));
+  claim(call.to,
+        make_error(ErrorCode::Validation, "CollectivePending",
+                   std::string("not all devices of the group have come to this ") + what + "; sync() of the communicator waits for them"));
   return Arrival{call, std::move(*sent)};
 }
 
 std::optional<Error> HostTransport::mismatch(const Round& round, Kind kind, const CollectiveCall& call) {
   const CollectiveCall& other = round.of[round.first]->call;
   const auto differ = [&](const char* what) {
-    return make_error(ErrorCode::Validation, "CollectiveMismatch", "rank " + std::to_string(call.rank) + " called " + text(kind) + " where rank " +
-                                           std::to_string(other.rank) + " called " + text(round.kind) + ": " + what);
+    return make_error(ErrorCode::Validation, "CollectiveMismatch",
+                      "rank " + std::to_string(call.rank) + " called " + text(kind) + " where rank " + std::to_string(other.rank) +
+                          " called " + text(round.kind) + ": " + what);
   };
   if (kind != round.kind) return differ("all devices call the same operations in the same order");
   if (call.type != other.type) return differ("their elements are of other types");
@@ -312,9 +319,10 @@ Result<void> HostTransport::pass(bool sends, const CollectiveCall& call) try {
     const CollectiveCall& met = theirs.front().call;
     if (met.type != call.type || met.elements != call.elements) {
       const CollectiveCall &from = sends ? call : met, &to = sends ? met : call;
-      return make_error(ErrorCode::Validation, "CollectiveMismatch", "rank " + std::to_string(from.rank) + " sends " + std::to_string(from.elements) + " elements of " +
-                                            std::string(ir::name(from.type)) + ", and rank " + std::to_string(to.rank) + " receives " +
-                                            std::to_string(to.elements) + " of " + std::string(ir::name(to.type)));
+      return make_error(ErrorCode::Validation, "CollectiveMismatch",
+                        "rank " + std::to_string(from.rank) + " sends " + std::to_string(from.elements) + " elements of " +
+                            std::string(ir::name(from.type)) + ", and rank " + std::to_string(to.rank) + " receives " +
+                            std::to_string(to.elements) + " of " + std::string(ir::name(to.type)));
     }
     other = std::move(theirs.front());
     theirs.pop_front();
@@ -349,8 +357,9 @@ Result<void> HostTransport::sync(std::uint32_t rank, std::chrono::milliseconds p
       break;
     }
   }
-  const Error error = make_error(ErrorCode::Validation, "CollectiveTimeout", "rank " + std::to_string(rank) + " waited " + std::to_string(patience.count()) +
-                                                     " ms for the others, and gave up" + missing);
+  const Error error = make_error(
+      ErrorCode::Validation, "CollectiveTimeout",
+      "rank " + std::to_string(rank) + " waited " + std::to_string(patience.count()) + " ms for the others, and gave up" + missing);
   fail(rank, error);
   return error;
 }

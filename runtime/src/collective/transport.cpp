@@ -10,8 +10,10 @@ namespace kiln::rt {
 namespace {
 
 Error none(const char* operation) {
-  return make_error(ErrorCode::NoDeviceTransport, "NoDeviceTransport", std::string("nothing carries bytes between these devices for ") + operation +
-                 ": collectives run between CPU devices of one process (cpu, cpu:1 ...); copy_across() goes between any two devices");
+  return make_error(
+      ErrorCode::NoDeviceTransport, "NoDeviceTransport",
+      std::string("nothing carries bytes between these devices for ") + operation +
+          ": collectives run between CPU devices of one process (cpu, cpu:1 ...); copy_across() goes between any two devices");
 }
 
 }  // namespace

@@ -18,8 +18,9 @@ Result<MemoryReport> memory_report(const Client& client) { return local(client).
 Result<MemoryReport> memory_report(const Client& client, const Stream& stream) {
   if (stream.client() == client) return local(client).memory_report(stream.id());
   return rt::or_no_memory([&]() -> Result<MemoryReport> {
-    return make_error(ErrorCode::ForeignHandle, "ForeignHandle", "the stream of the memory report belongs to another device, " + stream.client().server().label() + ", not to " +
-                   client.server().label());
+    return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
+                      "the stream of the memory report belongs to another device, " + stream.client().server().label() + ", not to " +
+                          client.server().label());
   });
 }
 

@@ -87,7 +87,10 @@ struct MemoryManager::Attempt {
 Result<MemoryManager::Block> MemoryManager::allocate(std::uint64_t bytes, const Request& request) {
   if (device_.poisoned()) return device_.allocate(bytes);  // which says so
   if (traits_.bytes != 0 && bytes > traits_.bytes) {
-    return make_error(ErrorCode::BufferTooBig, {}, "no buffer of " + std::to_string(bytes) + " bytes: " + device_.label() + " has " + std::to_string(traits_.bytes) + " in all", {.requested = bytes, .limit = traits_.bytes});
+    return make_error(
+        ErrorCode::BufferTooBig, {},
+        "no buffer of " + std::to_string(bytes) + " bytes: " + device_.label() + " has " + std::to_string(traits_.bytes) + " in all",
+        {.requested = bytes, .limit = traits_.bytes});
   }
   auto block = with_reclaim(bytes, [&](bool tight) { return attempt(bytes, request, tight); });
   if (!block.has_value() || request.lazy || !(*block)->unmapped.load(std::memory_order_relaxed)) return block;
@@ -160,9 +163,12 @@ Result<MemoryManager::Block> MemoryManager::grow(std::unique_lock<std::mutex>& l
     if (found == nullptr && (traits_.reuse_first || recording)) found = others();
     if (found != nullptr) return give(lock, pool, *found, a);
     if (recording) {
-      a.refuse(make_error(ErrorCode::PageUpdateForbidden, "PageUpdateForbidden", "no memory is free for " + std::to_string(a.bytes) +
-                     " bytes, and none may be taken from the device while a graph is captured on the stream; run the same work once before "
-                     "the capture begins, or allocate before it", {.requested = a.bytes}));
+      a.refuse(make_error(
+          ErrorCode::PageUpdateForbidden, "PageUpdateForbidden",
+          "no memory is free for " + std::to_string(a.bytes) +
+              " bytes, and none may be taken from the device while a graph is captured on the stream; run the same work once before "
+              "the capture begins, or allocate before it",
+          {.requested = a.bytes}));
       continue;
     }
     const std::uint64_t bytes = pool.page_for(a.rounded, a.tight);
@@ -205,8 +211,10 @@ Result<MemoryManager::Block> MemoryManager::grow(std::unique_lock<std::mutex>& l
     return give(lock, pool, *pool.add(std::move(page)).first, a);
   }
   if (a.refused) return std::move(*a.refused);
-  return make_error(ErrorCode::PageSizesExhausted, "PageSizesExhausted", "no pool of " + device_.label() + " takes allocations of " + std::to_string(a.bytes) +
-                 " bytes; give the layout of its memory (install_memory_pools) one that does", {.requested = a.bytes});
+  return make_error(ErrorCode::PageSizesExhausted, "PageSizesExhausted",
+                    "no pool of " + device_.label() + " takes allocations of " + std::to_string(a.bytes) +
+                        " bytes; give the layout of its memory (install_memory_pools) one that does",
+                    {.requested = a.bytes});
 }
 
 // Asks the device, without the lock, about the memory that was freed longest ago. A slice that can be taken now; null: none.

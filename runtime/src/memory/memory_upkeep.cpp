@@ -36,15 +36,19 @@ Error MemoryManager::no_memory(const Error& error, std::uint64_t bytes, std::uin
 }
 
 Error MemoryManager::capacity(const PagePool& pool, std::uint64_t bytes) const {
-  return make_error(ErrorCode::PoolCapacityExceeded, "PoolCapacityExceeded", "a buffer of " + std::to_string(bytes) + " bytes has no room in pool " + std::to_string(pool.id()) + " of " +
-                 device_.label() + ", which has " + std::to_string(pool.reserved()) + " bytes of the " + std::to_string(pool.config().cap) +
-                 " that it may have, and no later pool takes it; free some buffers, or raise the cap", {.requested = bytes, .limit = pool.config().cap});
+  return make_error(ErrorCode::PoolCapacityExceeded, "PoolCapacityExceeded",
+                    "a buffer of " + std::to_string(bytes) + " bytes has no room in pool " + std::to_string(pool.id()) + " of " +
+                        device_.label() + ", which has " + std::to_string(pool.reserved()) + " bytes of the " +
+                        std::to_string(pool.config().cap) +
+                        " that it may have, and no later pool takes it; free some buffers, or raise the cap",
+                    {.requested = bytes, .limit = pool.config().cap});
 }
 
 // Under the lock.
 Result<void> MemoryManager::may_update(const char* what) const {
   if (windows_ == 0) return {};
-  return make_error(ErrorCode::PageUpdateForbidden, "PageUpdateForbidden", std::string(what) + " while a graph is captured on " + device_.label() + "; end the capture first");
+  return make_error(ErrorCode::PageUpdateForbidden, "PageUpdateForbidden",
+                    std::string(what) + " while a graph is captured on " + device_.label() + "; end the capture first");
 }
 
 bool MemoryManager::captured() const {
@@ -204,13 +208,17 @@ Result<void> MemoryManager::map(Storage& storage) {
     if (!storage.unmapped.load(std::memory_order_relaxed)) return {};
     bytes = page.bytes;
     if (MemoryCapture* capture = storage.slice->account->capture; capture != nullptr && capture->recording()) {
-      return make_error(ErrorCode::StorageMappingFailed, {}, "memory of " + std::to_string(storage.bytes) + " bytes cannot be taken at its first use", {.causes = {may_update("no memory may be taken from the device").error()}});
+      return make_error(ErrorCode::StorageMappingFailed, {},
+                        "memory of " + std::to_string(storage.bytes) + " bytes cannot be taken at its first use",
+                        {.causes = {may_update("no memory may be taken from the device").error()}});
     }
   }
   auto block = with_reclaim(bytes, [&](bool) { return device_.allocate(bytes); });
   if (!block.has_value()) {
-    return make_error(ErrorCode::StorageMappingFailed, "StorageMappingFailed", "there was no memory for " + std::to_string(storage.bytes) +
-                   " bytes that were allocated in a mode that takes none, when they were first used", {.requested = storage.bytes, .causes = {block.error()}});
+    return make_error(ErrorCode::StorageMappingFailed, "StorageMappingFailed",
+                      "there was no memory for " + std::to_string(storage.bytes) +
+                          " bytes that were allocated in a mode that takes none, when they were first used",
+                      {.requested = storage.bytes, .causes = {block.error()}});
   }
   std::unique_ptr<Storage> other;
   {

@@ -49,13 +49,15 @@ Result<MemoryPools> checked(const MemoryPools& layout, std::uint64_t alignment) 
   MemoryPools good = layout;
   if (good.pools.empty()) return make_error(ErrorCode::Validation, "EmptyPoolList", "a layout of memory needs a pool at least");
   if (good.pools.size() > kMostPools) {
-    return make_error(ErrorCode::Validation, "TooManyPools", "a layout of memory has " + std::to_string(kMostPools) + " pools at most", {.requested = good.pools.size(), .limit = kMostPools});
+    return make_error(ErrorCode::Validation, "TooManyPools", "a layout of memory has " + std::to_string(kMostPools) + " pools at most",
+                      {.requested = good.pools.size(), .limit = kMostPools});
   }
   for (std::size_t i = 0; i < good.pools.size(); ++i) {
     PoolConfig& pool = good.pools[i];
     const std::string which = "pool " + std::to_string(i);
     if (pool.kind == PoolKind::Persistent)
-      return make_error(ErrorCode::Validation, "PersistentPool", which + " is persistent; every device has such a pool by itself, use PersistentMemory");
+      return make_error(ErrorCode::Validation, "PersistentPool",
+                        which + " is persistent; every device has such a pool by itself, use PersistentMemory");
     if (pool.kind == PoolKind::Direct) {
       pool.page_bytes = pool.max_slice = 0;  // its pages have the sizes that are asked for
       continue;
@@ -65,15 +67,19 @@ Result<MemoryPools> checked(const MemoryPools& layout, std::uint64_t alignment) 
     if (pool.kind == PoolKind::Sliced && pool.page_bytes == kAnySize)
       return make_error(ErrorCode::Validation, "ZeroSize", which + " is cut in slices, so its pages need a size");
     if (pool.max_slice > pool.page_bytes) {
-      return make_error(ErrorCode::Validation, "SliceLargerThanPage", which + " is to hold allocations that are larger than its pages", {.requested = pool.max_slice, .limit = pool.page_bytes});
+      return make_error(ErrorCode::Validation, "SliceLargerThanPage", which + " is to hold allocations that are larger than its pages",
+                        {.requested = pool.max_slice, .limit = pool.page_bytes});
     }
     if (pool.cap == 0) continue;
     const bool fixed = pool.kind == PoolKind::Sliced;
     if (pool.cap < (fixed ? pool.page_bytes : alignment)) {
-      return make_error(ErrorCode::Validation, "CapSmallerThanPage", which + " has a cap below the size of a page, so that nothing would go there", {.requested = pool.page_bytes, .limit = pool.cap});
+      return make_error(ErrorCode::Validation, "CapSmallerThanPage",
+                        which + " has a cap below the size of a page, so that nothing would go there",
+                        {.requested = pool.page_bytes, .limit = pool.cap});
     }
     if (fixed && pool.cap / pool.page_bytes > kMostPages) {
-      return make_error(ErrorCode::Validation, "TooManyPages", which + " may have more pages than a pool can hold; give it larger ones", {.requested = pool.cap / pool.page_bytes, .limit = kMostPages});
+      return make_error(ErrorCode::Validation, "TooManyPages", which + " may have more pages than a pool can hold; give it larger ones",
+                        {.requested = pool.cap / pool.page_bytes, .limit = kMostPages});
     }
   }
   return good;

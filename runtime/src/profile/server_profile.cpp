@@ -12,8 +12,9 @@ namespace rt {
 namespace {
 
 Error not_registered(std::uint64_t number) {
-  return make_error(ErrorCode::NotRegistered, "NotRegistered", "there is no profile window " + std::to_string(number) +
-                 " on this device: it was ended or abandoned before, or opened on another device");
+  return make_error(ErrorCode::NotRegistered, "NotRegistered",
+                    "there is no profile window " + std::to_string(number) +
+                        " on this device: it was ended or abandoned before, or opened on another device");
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ Result<std::uint64_t> start(const Timeline::Options& options) {
   {
     const std::lock_guard lock(s.mutex);
     if (running_timeline().load(std::memory_order_relaxed) != 0)
-      return make_error(ErrorCode::Validation, "TimelineRunning", "a timeline is being recorded already; finish it first (KILN_TRACE records one for the whole process)");
+      return make_error(ErrorCode::Validation, "TimelineRunning",
+                        "a timeline is being recorded already; finish it first (KILN_TRACE records one for the whole process)");
     timeline = ++s.last;
     s.capacity = options.operations;
     s.start = host_nanoseconds();
@@ -82,7 +83,8 @@ Result<std::uint64_t> start(const Timeline::Options& options) {
   }
   if (logs(LogArea::Profile, LogLevel::Info)) {
     say(LogArea::Profile, LogLevel::Info,
-        "timeline " + std::to_string(timeline) + " begins, with room for " + std::to_string(options.operations) + " operations of each device");
+        "timeline " + std::to_string(timeline) + " begins, with room for " + std::to_string(options.operations) +
+            " operations of each device");
   }
   return timeline;
 }
@@ -179,26 +181,29 @@ void timeline_keeps(std::uint64_t timeline, DeviceTrace trace) {
   if (running_timeline().load(std::memory_order_relaxed) == timeline && !trace.label.empty()) s.gone.push_back(std::move(trace));
 }
 
-void HostSpan::begin(const std::string& range) {
-  if (const RangeSink* ranges = range_sink()) ranges->push(range.c_str());
+void HostSpan::begin(const char* range) noexcept {
+  if (const RangeSink* ranges = range_sink()) ranges->push(range);
   if (timeline_ != 0) span_.begin = host_nanoseconds();
 }
 
 HostSpan::HostSpan(const char* what, const std::string& kernel) : timeline_(running_timeline().load(std::memory_order_relaxed)) {
   if (timeline_ != 0) span_ = {.kind = "host", .name = what, .kernel = kernel};
-  begin(range_sink() != nullptr ? std::string(what) + " " + kernel : std::string());
+  if (range_sink() != nullptr) begin((std::string(what) + " " + kernel).c_str());
+  else begin(what);
 }
 
-HostSpan::HostSpan(std::uint64_t stream, const std::source_location& where)
+HostSpan::HostSpan(std::uint64_t stream, const std::source_location& where) noexcept
     : timeline_(running_timeline().load(std::memory_order_relaxed)) {
+  span_.kind = "call";
   if (timeline_ != 0) {
-    span_ = {.kind = "call",
-             .name = "host call",
-             .place = std::string(where.file_name()) + ":" + std::to_string(where.line()),
-             .stream = stream,
-             .has_stream = true};
+    try {
+      span_.name = "host call";
+      span_.place = std::string(where.file_name()) + ":" + std::to_string(where.line());
+    } catch (const std::bad_alloc&) {}  // the call is made all the same
+    span_.stream = stream;
+    span_.has_stream = true;
   }
-  begin(range_sink() != nullptr ? "host call" : std::string());
+  begin("host call");
 }
 
 HostSpan::~HostSpan() {
@@ -225,7 +230,8 @@ Result<void> Trace::save(const std::string& path) const {
   file << json;
   file.close();
   if (file) return {};
-  return make_error(ErrorCode::NotFound, "TraceFile", "the trace cannot be written to '" + path + "'; name a file in a folder that is there and may be written");
+  return make_error(ErrorCode::NotFound, "TraceFile",
+                    "the trace cannot be written to '" + path + "'; name a file in a folder that is there and may be written");
 }
 
 Result<Timeline> Timeline::start(const Options& options) {

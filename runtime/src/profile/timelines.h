@@ -28,13 +28,13 @@ inline std::atomic<std::uint64_t>& running_timeline() {
 class HostSpan {
  public:
   HostSpan(const char* what, const std::string& kernel);
-  HostSpan(std::uint64_t stream, const std::source_location& where);  // a host call of the stream
+  HostSpan(std::uint64_t stream, const std::source_location& where) noexcept;  // a host call of the stream
   ~HostSpan();
   HostSpan(const HostSpan&) = delete;
   HostSpan& operator=(const HostSpan&) = delete;
 
  private:
-  void begin(const std::string& range);
+  void begin(const char* range) noexcept;
 
   TracedSpan span_;  // its strings are there while a timeline runs
   const std::uint64_t timeline_;

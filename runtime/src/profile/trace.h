@@ -22,8 +22,8 @@ struct TracedOperation {
 };
 // Of a thread of the host.
 struct TracedSpan {
-  const char* kind = "";                              // "host", or "call" for a host call
-  std::string name = {}, kernel = {}, place = {};     // the last two may be empty
+  const char* kind = "";                           // "host", or "call" for a host call
+  std::string name = {}, kernel = {}, place = {};  // the last two may be empty
   std::uint64_t stream = 0;
   bool has_stream = false;
   std::uint32_t thread = 0;
