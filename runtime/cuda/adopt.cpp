@@ -119,7 +119,9 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
     if (param.is_buffer()) uses.push_back({param.binding(), param.access()});
   rt::LaunchFacts facts;
   facts.kernel = entry;
-  const auto refused = [&](Error error) { return local(state_->client).refused_loaded(stream.id(), uses, rt::of_launch(facts, std::move(error))); };
+  const auto refused = [&](Error error) {
+    return local(state_->client).refused_loaded(stream.id(), uses, rt::of_launch(facts, std::move(error)));
+  };
   if (!(stream.client() == state_->client)) {
     return refused(
         make_error(ErrorCode::ForeignHandle, "ForeignHandle",

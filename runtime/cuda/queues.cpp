@@ -187,11 +187,12 @@ void Queues::advance() noexcept {
         more = any = true;
         if (!lost) {
           const auto event = give_now(task, q, task.after);
-          // Its place in the order is taken all the same.
+          // Its place in the order is taken all the same. The refusal is there before anybody can see that the place is over.
           if (!event.has_value() && !session_.poisoned()) {
-            const Error error = event.error();
             const Work work = work_of(task);
-            if (const auto place = record(q, nullptr, work.phase, work.doing); place.has_value()) refuse(*place, error);
+            const Session::Current current(session_, Session::Calls::Enqueueing);
+            refuse({q, queue.given.load(std::memory_order_relaxed) + 1}, event.error());
+            (void)record(q, nullptr, work.phase, work.doing);
           }
         }
         if (!task.keep) give_back_locked(task);

@@ -30,7 +30,7 @@ std::optional<std::uint64_t> number(const SettingRow& row, std::string_view text
 bool fits(const SettingRow& row, const std::string& value) {
   switch (row.kind) {
     case SettingKind::Number: return number(row, value).has_value();
-    case SettingKind::Choice: return (" " + std::string(row.choices) + " ").find(" " + value + " ") != std::string::npos;
+    case SettingKind::Choice: return is_word(row, value);
     case SettingKind::Levels: return parse_log_levels(value).has_value();
     case SettingKind::Text:
     case SettingKind::Path: break;

@@ -131,12 +131,12 @@ class Reader {
     if (depth_ == 1) return wrong("the section '" + section_ + "' has to be an object of settings");
     const bool of_form = row_->kind == SettingKind::Number ? form == Form::Number && number >= row_->least && number <= row_->most
                                                            : form == Form::Text && !told.empty();
-    const bool is_word = (" " + std::string(row_->choices) + " ").find(" " + told + " ") != std::string::npos;
-    if (!of_form || (row_->kind == SettingKind::Choice && !is_word) ||
+    const bool word = is_word(*row_, told);
+    if (!of_form || (row_->kind == SettingKind::Choice && !word) ||
         (row_->kind == SettingKind::Levels && !parse_log_levels(told).has_value()))
       return wrong("'" + key_ + "' is " + (form == Form::Text ? "\"" + told + "\"" : told) + ", and it takes " + allowed(*row_));
     FileValue value{told, number, key_line_};
-    if (row_->kind == SettingKind::Path && !is_word) value.text = (fs::path(file_.path).parent_path() / told).lexically_normal().string();
+    if (row_->kind == SettingKind::Path && !word) value.text = (fs::path(file_.path).parent_path() / told).lexically_normal().string();
     file_.values[static_cast<std::size_t>(row_->setting)] = std::move(value);
     return true;
   }

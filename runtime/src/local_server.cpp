@@ -121,7 +121,7 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
   note_write(to, at);
   if (place != nullptr) *place = at;
   LogNote note;
-  note.kind = kind;
+  note.kind = device_->host_addressable() ? kind : LogKind::Copy;  // what the device does itself it may still refuse when its turn comes
   note.stamp = scope.stamp();
   note.reads = reads;
   note.writes = note.covers = writes;

@@ -77,6 +77,11 @@ static_assert(in_order() && std::size(kRows) == kSettings, "one row for each set
 std::span<const SettingRow> settings() { return kRows; }
 const SettingRow& row(Setting setting) { return kRows[static_cast<std::size_t>(setting)]; }
 
+bool is_word(const SettingRow& row, std::string_view value) {
+  if (value.empty() || value.find(' ') != std::string_view::npos) return false;
+  return (" " + std::string(row.choices) + " ").find(" " + std::string(value) + " ") != std::string::npos;
+}
+
 std::string allowed(const SettingRow& row) {
   switch (row.kind) {
     case Kind::Number: return "a number from " + std::to_string(row.least) + " to " + std::to_string(row.most);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace kiln::rt {
 
@@ -50,6 +51,7 @@ struct SettingRow {
 // One row a setting, in the order of the enumeration.
 std::span<const SettingRow> settings();
 const SettingRow& row(Setting setting);
-std::string allowed(const SettingRow& row);  // "a number from 1 to 1024"
+bool is_word(const SettingRow& row, std::string_view value);  // one of its choices
+std::string allowed(const SettingRow& row);                   // "a number from 1 to 1024"
 
 }  // namespace kiln::rt

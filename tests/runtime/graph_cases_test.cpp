@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kiln/ir/text.h"
 #include "kiln/kiln.h"
 #include "runtime/graph_devices.h"
 #include "support/each_client.h"
@@ -17,12 +18,12 @@ namespace graph_cases {
 KILN_KERNEL(numbered, (Out<u32> y))
 {
   auto i = global_id().x;
-  If (i < y.size()) { y[i] = i + 1u; }
+  If (i < y.size()) { y[i] = i + 1; }
 }
 KILN_KERNEL(summed, (In<u32> x, Out<u32> sum))
 {
   Var<u32> s = 0u;
-  for (auto i : range(cast<u32>(x.size()))) { s += x[i]; }
+  for (auto i : range(x.size())) { s += x[i]; }
   sum[0] = s;
 }
 
@@ -48,8 +49,8 @@ std::string mixed_parameters(unsigned before) {
   text += "  buffer y : f64[*] out\n  body {\n    %sum0 = const 0.0 : f64\n";
   for (unsigned i = 0; i < before; ++i) {
     const std::string n = std::to_string(i);
-    text += "    %x" + n + " = param x" + n + "\n    %c" + n + " = cast %x" + n + " : f64\n    %sum" + std::to_string(i + 1) + " = add %sum" +
-            n + ", %c" + n + "\n";
+    text += "    %x" + n + " = param x" + n + "\n    %c" + n + " = cast %x" + n + " : f64\n    %sum" + std::to_string(i + 1) +
+            " = add %sum" + n + ", %c" + n + "\n";
   }
   for (unsigned i = 0; i < 9; ++i) {
     const std::string n = std::to_string(i);

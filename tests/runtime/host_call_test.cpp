@@ -307,7 +307,7 @@ TEST_CASE("a GPU that is lost makes no calls: those that wait behind a call are 
   const Result<void> after = stream.call([&] { called = true; });
   REQUIRE_FALSE(after.has_value());
   CHECK(after.error().is_device_poisoned());
-  const auto operation = op::call([&] { called = true; }).sync();
+  const auto operation = op::call([&] { called = true; }).start(stream).sync();
   REQUIRE_FALSE(operation.has_value());
   CHECK(operation.error().is_device_poisoned());
   CHECK(stream.sync().error().is_device_poisoned());

@@ -22,8 +22,8 @@ using namespace kiln::test;
 namespace {
 
 // A call of the driver that is refused while one lives; the context goes on.
-std::string refusing(const char* entry) {
-  return std::string(R"({"quiet": true, "calls": [{"name": ")") + entry + R"(", "code": "CUDA_ERROR_INVALID_VALUE"}]})";
+std::string refusing(const std::string& entry) {
+  return R"({"quiet": true, "calls": [{"name": ")" + entry + R"(", "code": "CUDA_ERROR_INVALID_VALUE"}]})";
 }
 std::uint64_t last_of(const Client& client, const Stream& stream) {
   return local(client).device().last(rt::queue_of(stream.id())).position;
@@ -43,8 +43,7 @@ TEST_CASE("held work that the driver refuses at its turn claims what it was to w
   auto host = HostBuffer<u32>::make(client, 4).value();
   const Graph graph = capture(stream, [&] { run(stream, kernels().copy, x.arg(), y.arg()).value(); }).value();
   struct Row {
-    const char* what;
-    const char* entry;
+    std::string what, entry;
     std::function<Result<void>()> enqueue;
   };
   const LaunchArg args[] = {y.arg()};

@@ -165,7 +165,7 @@ TEST_CASE("the log of profiles has each window with its time or what it came to"
                      std::to_string(stream.id()) + ": " + what + "\n");
   };
   CHECK(window(timed, "opened") == 1);
-  CHECK(window(empty, "opens at the next launch") == 1);
+  CHECK(window(empty, "opens at launch") == 1);
   CHECK(window(empty, "ended, NotMeasured") == 1);
   CHECK_MESSAGE(window(timed, "ended, " + std::to_string(time.count()) + " ns") == 1, log.text());
   CHECK(window(dropped, "abandoned") == 1);

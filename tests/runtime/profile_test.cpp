@@ -406,12 +406,13 @@ TEST_CASE("replays and host calls have slices of their own in the timeline, with
   const Client client = each_client();
   const Stream stream = client.stream(), other = client.stream();
   Buffer<u32> x = made(client, std::vector<u32>(64, 1)), y = made(client, std::vector<u32>(64, 2));
+  const auto body = [&] {
+    profiled::spin(stream, for_num_elems(64), x, 10u).value();
+    rt::copy(stream, y.binding(), x.binding()).value();
+    rt::fill_zero(stream, x.binding()).value();
+  };
   const unsigned captured_at = __LINE__ + 1;
-  const Graph graph = capture(stream, [&] {
-                        profiled::spin(stream, for_num_elems(64), x, 10u).value();
-                        rt::copy(stream, y.binding(), x.binding()).value();
-                        rt::fill_zero(stream, x.binding()).value();
-                      }).value();
+  const Graph graph = capture(stream, body).value();
   Timeline timeline = Timeline::start().value();
   REQUIRE(graph.replay(stream).has_value());
   REQUIRE(graph.replay(other).has_value());

@@ -57,7 +57,7 @@ struct Invented : Server {  // a server that is only an owner of memory
   Result<void> sync_all() override { return {}; }
   Result<void> compile_queued() override { return {}; }
   Result<void> flush(std::uint64_t) override { return {}; }
-  Result<void> call(std::uint64_t, HostCall) override { return {}; }
+  Result<void> call(std::uint64_t, HostCall, const std::source_location&) override { return {}; }
   Point record(std::uint64_t) override { return {}; }
   Result<void> wait_event(std::uint64_t, const Point&) override { return {}; }
   bool event_done(const Point&) override { return true; }

@@ -81,7 +81,7 @@ static void tell(const Stream& stream, std::uint64_t window, const char* what, c
 static Result<ProfileToken> start(const Stream& stream, bool at_launch) {
   const auto number = stream.client().server().start_profile(stream.id(), at_launch);
   if (!number.has_value()) return number.error();
-  tell(stream, *number, at_launch ? "opens at the next launch" : "opened");
+  tell(stream, *number, at_launch ? "opens at launch" : "opened");
   return ProfileToken{*number};
 }
 

@@ -251,7 +251,7 @@ Timeline::~Timeline() {
 }
 
 Result<Trace> Timeline::finish() {
-  if (running_ == 0) return rt::refused("TimelineFinished", "the timeline is finished already; start another one");
+  if (running_ == 0) return make_error(ErrorCode::Validation, "TimelineFinished", "the timeline is finished already; start another one");
   return rt::or_no_memory([&] { return rt::finish(std::exchange(running_, 0)); });
 }
 
