@@ -291,31 +291,34 @@ TEST_CASE("a device that is lost makes no calls: those that wait are dropped, an
 }
 
 TEST_CASE("a GPU that is lost makes no calls: those that wait behind a call are dropped, new ones and their operations are told") {
-  const Client client = sim_client(kSimH200);
-  const SimScript script(R"({"kernels": [{"n": 1, "fault": "illegal_address"}], "quiet": true})");
-  const Stream stream = client.stream(), other = client.stream();
-  const Buffer<u32> y = zeros(client), z = zeros(client);
-  bool called = false;
-  const auto held = std::make_shared<int>(1);
   {
-    const Held gate(stream);
-    REQUIRE(stream.call([&called, held] { called = true; }).has_value());
-    REQUIRE(add(stream, y).has_value());  // the driver never gets it
-    static_cast<void>(add(other, z));
-    CHECK(other.sync().error().is_device_poisoned());
+    const Client client = sim_client(kSimH200);
+    const SimScript script(R"({"kernels": [{"n": 1, "fault": "illegal_address"}], "quiet": true})");
+    const Stream stream = client.stream(), other = client.stream();
+    const Buffer<u32> y = zeros(client), z = zeros(client);
+    bool called = false;
+    const auto held = std::make_shared<int>(1);
+    {
+      const Held gate(stream);
+      REQUIRE(stream.call([&called, held] { called = true; }).has_value());
+      REQUIRE(add(stream, y).has_value());  // the driver never gets it
+      static_cast<void>(add(other, z));
+      CHECK(other.sync().error().is_device_poisoned());
+    }
+    const Result<void> after = stream.call([&] { called = true; });
+    REQUIRE_FALSE(after.has_value());
+    CHECK(after.error().is_device_poisoned());
+    const auto operation = op::call([&] { called = true; }).start(stream).sync();
+    REQUIRE_FALSE(operation.has_value());
+    CHECK(operation.error().is_device_poisoned());
+    CHECK(stream.sync().error().is_device_poisoned());
+    CHECK_FALSE(called);
+    while (held.use_count() != 1) std::this_thread::yield();  // the thread that was to make it lets go of it
+    CHECK_FALSE(stream.wait(stream.record()).has_value());
+    CHECK_FALSE(stream.flush().has_value());
+    CHECK(y.read().error().is_device_poisoned());
   }
-  const Result<void> after = stream.call([&] { called = true; });
-  REQUIRE_FALSE(after.has_value());
-  CHECK(after.error().is_device_poisoned());
-  const auto operation = op::call([&] { called = true; }).start(stream).sync();
-  REQUIRE_FALSE(operation.has_value());
-  CHECK(operation.error().is_device_poisoned());
-  CHECK(stream.sync().error().is_device_poisoned());
-  CHECK_FALSE(called);
-  while (held.use_count() != 1) std::this_thread::yield();  // the thread that was to make it lets go of it
-  CHECK_FALSE(stream.wait(stream.record()).has_value());
-  CHECK_FALSE(stream.flush().has_value());
-  CHECK(y.read().error().is_device_poisoned());
+  renew_sim();  // for those who make servers of their own
 }
 
 TEST_CASE("a server may go away within a call of its own, which holds the last of it") {
