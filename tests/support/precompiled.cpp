@@ -1,0 +1,1 @@
+// Of the target that precompiles precompiled.h, which needs a source.
