@@ -317,9 +317,9 @@ static Error unfit_error(const Target& target, const std::string& kernel, std::s
 
 namespace {
 
-// Calls `use(stream, request)` with the request of the call; what it cannot be made for want of memory is `lost()`.
+// Calls `use(stream, request)` with the request of the call; where that cannot be made it is `lost(why)`, null for want of memory.
 template <class Use, class Lost>
-auto with_request(const Call& call, Use&& use, Lost&& lost) -> decltype(lost()) {
+auto with_request(const Call& call, Use&& use, Lost&& lost) -> decltype(lost(nullptr)) {
   refuse_in_body(call.target.kernel->name());
   try {
     std::optional<Error> error;
@@ -332,8 +332,8 @@ auto with_request(const Call& call, Use&& use, Lost&& lost) -> decltype(lost()) 
     if (call.stream) return use(*call.stream, request);
     if (call.client) return use(call.client->default_stream(), request);
     return use(Client::default_client().default_stream(), request);
-  } catch (const Exception& e) { return e.error(); } catch (const std::bad_alloc&) {
-    return lost();
+  } catch (const Exception& e) { return lost(&e.error()); } catch (const std::bad_alloc&) {
+    return lost(nullptr);
   }
 }
 
@@ -342,13 +342,16 @@ auto with_request(const Call& call, Use&& use, Lost&& lost) -> decltype(lost()) 
 Result<void> launch(const Call& call) {
   return with_request(
       call, [](const Stream& stream, const LaunchRequest& request) { return kiln::launch(stream, request); },
-      [&]() -> Result<void> { return call.target.kernel->out_of_memory(call.args); });
+      [&](const Error* why) -> Result<void> {
+        const Error error = why != nullptr ? *why : call.target.kernel->out_of_memory(call.args);
+        return call.stream ? rt::not_issued(*call.stream, error) : error;
+      });
 }
 
 Result<PreparedLaunch> prepare(const Call& call) {
   return with_request(
       call, [](const Stream& stream, const LaunchRequest& request) { return PreparedLaunch::prepare(stream, request); },
-      []() -> Result<PreparedLaunch> { return rt::no_host_memory(); });
+      [](const Error* why) -> Result<PreparedLaunch> { return why != nullptr ? *why : rt::no_host_memory(); });
 }
 
 Result<void> rebind(const Target& target, PreparedLaunch& prepared, std::span<const LaunchArg> args, const Unfit& unfit) {

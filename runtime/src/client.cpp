@@ -11,6 +11,7 @@
 #include "cuda/cuda_device.h"
 #include "src/allocation.h"
 #include "src/call_order.h"
+#include "src/capture/captures.h"
 #include "src/config.h"
 #include "src/make_error.h"
 #include "src/server.h"
@@ -123,7 +124,7 @@ Result<void> Stream::sync() const { return client_.server().sync_stream(id_); }
 Result<void> Stream::flush() const { return client_.server().flush(id_); }
 Result<void> Stream::call(std::function<void()> function, std::source_location where) const {
   return rt::or_no_memory([&]() -> Result<void> {
-    if (!function) { return make_error(ErrorCode::Validation, "NoFunction", "the host call has no function"); }
+    if (!function) return rt::not_issued(*this, make_error(ErrorCode::Validation, "NoFunction", "the host call has no function"));
     auto in_turn = [function = std::move(function)](const Error* lost) {
       if (lost == nullptr) function();
     };
@@ -143,9 +144,9 @@ Result<void> Stream::wait(const Event& event) const {
   if (event.server_ == nullptr) return {};
   if (event.server_.get() != &client_.server()) {
     return rt::or_no_memory([&]() -> Result<void> {
-      return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
-                        "the event is of another device, " + event.server_->label() + ", and the stream of " + client_.server().label() +
-                            "; wait for it on the host with sync()");
+      return rt::not_issued(*this, make_error(ErrorCode::ForeignHandle, "ForeignHandle",
+                                              "the event is of another device, " + event.server_->label() + ", and the stream of " +
+                                                  client_.server().label() + "; wait for it on the host with sync()"));
     });
   }
   return client_.server().wait_event(id_, {event.queue_, event.position_});
@@ -185,6 +186,10 @@ Result<void> check(const Client& client, std::span<const Binding> ranges) { retu
 Result<void> sync(const Client& client, std::span<const Binding> ranges) { return client.server().sync(ranges); }
 void claim(const Binding& binding, const Error& why) noexcept {
   if (binding.memory != nullptr && !binding.range.empty()) binding.memory->server->claim(binding, why);
+}
+Error not_issued(const Stream& stream, Error why) {
+  (void)stream.client().server().captures().watch_refused(stream.id(), why);
+  return why;
 }
 
 }  // namespace rt

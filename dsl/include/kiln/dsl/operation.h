@@ -72,7 +72,7 @@ class BorrowedLaunch {
       const Error error = borrowed_gone(target_.kernel->name().c_str(), missing);
       for (std::size_t i = 0; i < kCount; ++i)
         if (kSpecs[i].is_buffer && kSpecs[i].access == ir::Access::Out && !kSpecs[i].strided) rt::claim(args[i].binding, error);
-      return error;
+      return rt::not_issued(context.stream, error);
     }
     note_writes(context, kSpecs, args);
     return dsl::launch({target_, &context.stream, nullptr, config_, nullptr, args, unfit_});

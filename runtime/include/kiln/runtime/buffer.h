@@ -212,7 +212,7 @@ requires IsElement<T>
 Result<void> Buffer<T, R>::write(const Stream& stream, const std::vector<T>& host) {
   if (auto ok = rt::buffer_size_matches(elements_, host.size()); !ok.has_value()) {
     rt::claim(binding(), ok.error());
-    return ok;
+    return rt::not_issued(stream, ok.error());
   }
   return rt::write_elements<T>(stream, binding(), host);
 }

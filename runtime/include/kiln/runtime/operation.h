@@ -62,11 +62,11 @@ Operation<void> write(const Buffer<T, R>& to, std::vector<T> host) {
       to.client(),
       [to = detail::Borrowed(to.binding()), elements = to.size(), host = std::move(host)](const detail::Context& context) -> Result<void> {
         const auto binding = to.lock();
-        if (!binding) return detail::borrowed_gone("the buffer to write", 0);
+        if (!binding) return rt::not_issued(context.stream, detail::borrowed_gone("the buffer to write", 0));
         context.run->wrote(*binding);
         if (auto ok = rt::buffer_size_matches(elements, host.size()); !ok.has_value()) {
           rt::claim(*binding, ok.error());
-          return ok;
+          return rt::not_issued(context.stream, ok.error());
         }
         return rt::write_elements<T>(context.stream, *binding, host);
       });
@@ -89,7 +89,8 @@ Operation<void> copy(const Buffer<T, R>& to, const Buffer<T, S>& from) {
       [to = detail::Borrowed(to.binding()), from = detail::Borrowed(from.binding())](const detail::Context& context) -> Result<void> {
         const auto target = to.lock(), source = from.lock();
         if (target && !source) rt::claim(*target, detail::borrowed_gone("the source of the copy", 0));
-        if (!target || !source) return detail::borrowed_gone(target ? "the source of the copy" : "the target of the copy", 0);
+        if (!target || !source)
+          return rt::not_issued(context.stream, detail::borrowed_gone(target ? "the source of the copy" : "the target of the copy", 0));
         context.run->wrote(*target);
         return rt::copy(context.stream, *target, *source);
       });

@@ -95,7 +95,7 @@ class HostBuffer {
   Result<void> upload(const Stream& stream, Buffer<T, R>& to, std::uint64_t first = 0) const {
     if (auto ok = rt::host_range(first, to.size(), size_); !ok.has_value()) {
       rt::claim(to.binding(), ok.error());
-      return ok;
+      return rt::not_issued(stream, ok.error());
     }
     return rt::upload(stream, to.binding(), *memory_, first * sizeof(T));
   }
@@ -105,7 +105,7 @@ class HostBuffer {
   }
   template <unsigned R>
   Result<void> download(const Stream& stream, const Buffer<T, R>& from, std::uint64_t first = 0) {
-    if (auto ok = rt::host_range(first, from.size(), size_); !ok.has_value()) return ok;
+    if (auto ok = rt::host_range(first, from.size(), size_); !ok.has_value()) return rt::not_issued(stream, ok.error());
     return rt::download(stream, from.binding(), *memory_, first * sizeof(T));
   }
   template <unsigned R>
@@ -120,7 +120,7 @@ class HostBuffer {
   Result<void> upload(const Stream& stream, StridedView<T, R> to, std::uint64_t first = 0) const {
     if (auto ok = rt::host_range(first, to.size(), size_); !ok.has_value()) {
       rt::claim_strided(to.untyped(), ok.error());
-      return ok;
+      return rt::not_issued(stream, ok.error());
     }
     return rt::upload_strided(stream, to.untyped(), *memory_, first * sizeof(T));
   }
@@ -130,7 +130,7 @@ class HostBuffer {
   }
   template <unsigned R>
   Result<void> download(const Stream& stream, const StridedView<T, R>& from, std::uint64_t first = 0) {
-    if (auto ok = rt::host_range(first, from.size(), size_); !ok.has_value()) return ok;
+    if (auto ok = rt::host_range(first, from.size(), size_); !ok.has_value()) return rt::not_issued(stream, ok.error());
     return rt::download_strided(stream, from.untyped(), *memory_, first * sizeof(T));
   }
   template <unsigned R>

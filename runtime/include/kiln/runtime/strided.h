@@ -193,7 +193,7 @@ template <class T, unsigned R>
 Result<void> StridedView<T, R>::write(const Stream& stream, const std::vector<T>& host) {
   if (auto ok = rt::buffer_size_matches(size(), host.size()); !ok.has_value()) {
     rt::claim_strided(untyped(), ok.error());
-    return ok;
+    return rt::not_issued(stream, ok.error());
   }
   if constexpr (std::same_as<T, bool>) {
     const std::vector<std::uint8_t> bytes(host.begin(), host.end());
