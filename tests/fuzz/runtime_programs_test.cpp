@@ -9,7 +9,7 @@ using namespace kiln::test;
 
 TEST_CASE("random programs of three threads over four streams leave on every byte what the order of their operations says") {
   const Client client = each_client();
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const fuzz::ProgramOutcome outcome = fuzz::run_program(client, {.seed = seed, .operations = 900});
     CHECK(outcome.wrong == "");
     if (!outcome.wrong.empty()) break;
@@ -18,6 +18,30 @@ TEST_CASE("random programs of three threads over four streams leave on every byt
 
 TEST_CASE("random programs of one thread over one stream, too") {
   const Client client = each_client();
-  for (std::uint64_t seed = 101; seed <= 105; ++seed)
+  for (std::uint64_t seed = 101; seed <= 104; ++seed)
     CHECK(fuzz::run_program(client, {.seed = seed, .operations = 500, .threads = 1, .streams = 1}).wrong == "");
+}
+
+TEST_CASE("random programs whose driver refuses calls now and then read no wrong byte and leave nothing behind") {
+  if (!asked_for("sim")) return;
+  for (const char* device : {"h200", "t4"}) {
+    CAPTURE(device);
+    for (std::uint64_t seed = 201; seed <= 202; ++seed) {
+      const Client client = fuzz::fault_client(device, fuzz::FaultKind::Refusals);
+      CHECK(fuzz::run_program(client, {.seed = seed, .operations = 600, .faults = fuzz::FaultKind::Refusals}).wrong == "");
+    }
+  }
+}
+
+TEST_CASE("random programs that lose their device read no wrong byte, end, and leave nothing behind") {
+  std::vector<const char*> devices;
+  if (asked_for("cpu")) devices.push_back("cpu");
+  if (asked_for("sim")) devices.insert(devices.end(), {"h200", "t4"});
+  for (const char* device : devices) {
+    CAPTURE(device);
+    for (std::uint64_t seed = 301; seed <= 304; ++seed) {
+      const Client client = fuzz::fault_client(device, fuzz::FaultKind::Loss);
+      CHECK(fuzz::run_program(client, {.seed = seed, .operations = 300, .faults = fuzz::FaultKind::Loss}).wrong == "");
+    }
+  }
 }

@@ -72,4 +72,14 @@ KILN_KERNEL(never, (In<u32> x, Out<u32> y, InOut<u32> z))
   }
 }
 
+// The device is lost with it.
+KILN_KERNEL(traps, (InOut<u32> y, Val<u32> number))
+{
+  auto i = global_id().x;
+  If (i == 0) {
+    y[i] = number;
+    trap("the program's own");
+  }
+}
+
 }  // namespace kiln::fuzz

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "fuzz/runtime/faults.h"
 #include "kiln/runtime/client.h"
 
 namespace kiln::fuzz {
@@ -11,7 +12,11 @@ namespace kiln::fuzz {
 struct ProgramOptions {
   std::uint64_t seed = 1, operations = 1000;
   unsigned threads = 3, streams = 4;
-  bool driver_faults = false;
+  FaultKind faults = FaultKind::None;
+  // The device is nobody else's, and so what is left of memory is this program's.
+  bool alone = true;
+  unsigned patience = 120;  // seconds without any operation that ends; then the process does (exit 3), with the last operations
+  std::string repeat = {};  // how to repeat it, for that report
 };
 struct ProgramOutcome {
   std::string wrong;  // empty: nothing was

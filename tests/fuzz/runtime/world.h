@@ -1,16 +1,19 @@
 // Random programs of the whole runtime against a model that knows, for each element, its value or the failure that lies on it.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "fuzz/runtime/faults.h"
+#include "fuzz/runtime/model.h"
 #include "kiln/kiln.h"
 
 namespace kiln::fuzz {
@@ -20,40 +23,16 @@ struct Wrong : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Failures by the names of their roots.
-using Roots = std::set<std::string>;
-
-// An element as the model knows it.
-struct Cell {
-  bool known = true;  // else nobody wrote it yet, or it is claimed
-  u32 value = 0;
-  // The failure that lies on it; empty: none. Several where it is open which one: a launch that is skipped passes on one of those that its
-  // inputs carry, the first of those that are known by then.
-  Roots roots;
-  // What lay on it before a failure that may not be known yet, of an operation that ends no claims: an operation behind it may still be
-  // skipped for that.
-  Roots older;
+// What the worlds of one program have in common.
+struct Together {
+  explicit Together(Faults& f) : faults(f) {}
+  Faults& faults;
+  std::atomic<int> captures{0};            // open ones
+  std::atomic<std::uint64_t> prepared{0};  // ever
+  std::atomic<bool> lost{false};           // somebody was told that the device is
+  std::mutex mutex;
+  std::string wrong;  // what a host call found
 };
-
-// One memory with the model of its elements, and a name for the trace.
-struct Tracked {
-  Buffer<u32> buffer;
-  std::vector<Cell> cells;
-  unsigned name = 0;
-};
-
-// Elements [first, first + count) of a memory.
-struct Part {
-  Part(Tracked* memory, std::uint64_t from, std::uint64_t elements)
-      : of(memory), first(from), count(elements), view(memory->buffer.slice(from, elements)) {}
-  Tracked* of;
-  std::uint64_t first, count;
-  Buffer<u32> view;
-  Cell& cell(std::uint64_t i) const { return of->cells[first + i]; }
-};
-
-// What tells the root of a failed read from all others: each operation that is made to fail has a number of its own.
-std::string root_name(const Error& error);
 
 // A program and its model, step by step. The model is the order of the calls, so a world is for one thread at a time; several worlds may
 // share a client, and several threads a world under a lock.
@@ -63,59 +42,109 @@ class World {
     std::uint64_t seed = 1;
     unsigned memories = 6;       // alive at a time
     unsigned elements = 300;     // of one, at most
-    bool driver_faults = false;  // somebody injects faults: an operation may fail with the driver's error, and its result says so
     std::string name = "world";  // in the trace
   };
-  // The streams are the world's own or are shared; one more, for captures, is its own.
-  World(const Client& client, std::vector<Stream> streams, const Options& options);
+  // The streams may be others' too; `own`, which is captured, is the world's alone.
+  World(const Client& client, std::vector<Stream> streams, const Stream& own, Together& together, const Options& options);
   ~World();
 
   void step();    // one operation. Throws Wrong
   void finish();  // everything is read once more and freed
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
-  std::string trace() const;  // the last operations, for a report
+  // For a report: the last operations, of those that had to do with the memory of that name, or with what its contents came from. 0: with
+  // the memory of the last one.
+  std::string trace(unsigned memory = 0) const;
 
  private:
+  struct Recorded {  // of the capture that is open
+    GraphCapture capture;
+    bool recording = false;
+    Actions ops = {};
+    std::optional<Roots> doomed = {};  // by one of these
+  };
+  struct Replayable {
+    Graph graph;
+    Actions ops;
+    bool destroyed = false;
+  };
+  struct Entry {
+    std::string text;
+    std::set<unsigned> writes, touches;  // names of memories
+  };
+  struct Calls;  // of the host
+
   // --- choosing
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
   bool chance(unsigned percent) { return below(100) < percent; }
-  const Stream& stream() { return streams_[below(streams_.size())]; }
-  Tracked* memory();
+  Stream stream();
   Part part();                                                            // of any memory
   std::optional<Part> other_part(const Part& than, std::uint64_t count);  // of another memory, that many elements
-  static bool written(const Part& p);                                     // every element is known or carries a failure
-  // --- the model
-  static Roots roots_of(const Part& p);                       // that a read says
-  static Roots met_in(const Part& p);                         // that a launch may be skipped for
-  static void claim(const Part& p, const Roots& roots);       // by what is known at once, or ends older claims
-  static void claim_late(const Part& p, const Roots& roots);  // else
-  static void set(const Part& p, std::uint64_t i, u32 value) { p.cell(i) = {true, value, {}, {}}; }
+  std::vector<u32> numbers(std::uint64_t n);
+  // --- what came of an operation
+  bool faults() const { return together_.faults.any(); }
+  bool records(const Stream& s) const { return recorded_ && recorded_->recording && s == own_; }
+  void did(const Stream& s, const Action& action, const Result<void>& result) { did(s, Actions{action}, result); }
+  void did(const Stream& s, const Actions& as_one, const Result<void>& result);
+  // One that cannot be done at all: `root` is on `parts` now, and a capture of the stream is doomed.
+  void refused(const Stream& s, const std::vector<Part>& parts, const std::string& root, const Result<void>& result, const char* what);
+  void doom(Roots roots);
+  void hear(const Error& error);     // of a lost device
+  bool excused(const Error& error);  // it is an injected fault's
   // --- operations
   void allocate();
   void release();
   void launch_good();
   void launch_bad();
+  void trap();
   void copy();
   void host_write();
+  void wrong_write();
   void fill();
+  void strided_write();
+  void strided_copy();
+  void strided_read();
+  void upload();
+  void download();
+  void read_later();
   void read();
+  void view();
   void check();
   void sync();
-  void read_all(const Part& p, const Result<std::vector<u32>>& got, const char* what);
-  // What became of an operation that is skipped for some failures, or for none; `covers` it was to overwrite whole, `others` not. True: it
-  // went out.
-  bool went(const Result<void>& result, const std::vector<Part>& covers, const std::vector<Part>& others, const Roots& skipped_by);
+  void event();
+  void call();
+  void call_and_wait();
+  void inside_call();
+  void cleanup();
+  void install_pools();
+  void capture();
+  void end_capture();
+  void replay();
+  void drop_graph();
+  void read_all(const Part& p, const Result<std::vector<u32>>& got, const std::string& what, bool lost_before, bool all_known = true);
+  void settle_reads();  // what was read without waiting
 
-  void note(std::string what);
-  [[noreturn]] void wrong(const std::string& what) const;
+  void note(std::string what, const std::vector<Part>& writes = {}, const std::vector<Part>& reads = {});
+  void note(std::string what, const Actions& actions);
+  [[noreturn]] void wrong(const std::string& what, unsigned memory = 0) const;
 
   Client client_;
   std::vector<Stream> streams_;
+  Stream own_;
+  Together& together_;
   Options options_;
   std::mt19937_64 random_;
-  std::deque<std::unique_ptr<Tracked>> memories_;
+  std::deque<TrackedPtr> memories_;
+  std::optional<Recorded> recorded_;
+  std::vector<Replayable> graphs_;
+  std::set<std::string> repeated_;  // roots of more than one failure
+  struct Later;
+  std::deque<std::unique_ptr<Later>> later_;
+  std::shared_ptr<Calls> calls_;
+  bool in_call_ = false;
   std::map<std::string, std::uint64_t> counts_;
-  std::deque<std::string> trace_;
+  mutable std::mutex trace_mutex_;
+  std::deque<Entry> trace_;
+  std::uint64_t noted_ = 0;
   unsigned next_name_ = 1;
 };
 
