@@ -24,7 +24,7 @@ TEST_CASE("random programs of one thread over one stream, too") {
 
 TEST_CASE("random programs whose driver refuses calls now and then read no wrong byte and leave nothing behind") {
   if (!asked_for("sim")) return;
-  for (const char* device : {"h200", "t4"}) {
+  for (const std::string device : {"h200", "t4"}) {
     CAPTURE(device);
     for (std::uint64_t seed = 201; seed <= 202; ++seed) {
       const Client client = fuzz::fault_client(device, fuzz::FaultKind::Refusals);
@@ -34,10 +34,10 @@ TEST_CASE("random programs whose driver refuses calls now and then read no wrong
 }
 
 TEST_CASE("random programs that lose their device read no wrong byte, end, and leave nothing behind") {
-  std::vector<const char*> devices;
+  std::vector<std::string> devices;
   if (asked_for("cpu")) devices.push_back("cpu");
   if (asked_for("sim")) devices.insert(devices.end(), {"h200", "t4"});
-  for (const char* device : devices) {
+  for (const std::string& device : devices) {
     CAPTURE(device);
     for (std::uint64_t seed = 301; seed <= 304; ++seed) {
       const Client client = fuzz::fault_client(device, fuzz::FaultKind::Loss);

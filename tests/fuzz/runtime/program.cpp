@@ -158,15 +158,18 @@ ProgramOutcome run_program(const Client& client, const ProgramOptions& options) 
     const std::lock_guard lock(together.mutex);
     if (outcome.wrong.empty()) outcome.wrong = together.wrong;
   }
-  // Everything is freed: nothing of it is left.
   if (!outcome.wrong.empty()) return outcome;
-  const Left after = Left::of(client, simulated && options.faults != FaultKind::Loss);
-  auto& server = dynamic_cast<rt::LocalServer&>(client.server());
-  if (!server.failures().empty()) outcome.wrong = std::to_string(server.failures().size()) + " failures are left where all memory is freed";
-  else if (server.unconfirmed() != 0)
-    outcome.wrong = std::to_string(server.unconfirmed()) + " operations are left unconfirmed after a sync";
-  else if (const std::string more = after.more_than(before); options.alone && !more.empty())
-    outcome.wrong = "what is left when all is freed: " + more;
+  // Everything is freed: nothing of it is left, once the runtime's threads have let go of what they had in their hands.
+  const auto left = [&]() -> std::string {
+    const Left after = Left::of(client, simulated && options.faults != FaultKind::Loss);
+    auto& server = dynamic_cast<rt::LocalServer&>(client.server());
+    if (!server.failures().empty()) return std::to_string(server.failures().size()) + " failures are left where all memory is freed";
+    if (server.unconfirmed() != 0) return std::to_string(server.unconfirmed()) + " operations are left unconfirmed after a sync";
+    const std::string more = options.alone ? after.more_than(before) : std::string();
+    return more.empty() ? more : "what is left when all is freed: " + more;
+  };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!(outcome.wrong = left()).empty() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   return outcome;
 }
 
