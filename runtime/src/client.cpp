@@ -9,6 +9,7 @@
 
 #include "cpu/cpu_device.h"
 #include "cuda/cuda_device.h"
+#include "kiln/runtime/buffer.h"
 #include "src/allocation.h"
 #include "src/call_order.h"
 #include "src/capture/captures.h"

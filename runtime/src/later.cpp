@@ -118,7 +118,7 @@ Result<void> LocalServer::read_piece_later(std::uint64_t stream, const Binding& 
       if (auto refused = server.device_->refused(at); refused && result.has_value()) result = std::move(*refused);
       if (result.has_value()) result = place->verdict();
       const bool direct = task->kind == Task::Kind::Host;  // else the device has copied
-      if (result.has_value()) std::memcpy(to, direct ? address(piece) : task->staging.data(), piece.range.end - piece.range.begin);
+      if (result.has_value()) std::memcpy(to, direct ? task->from : task->staging.data(), piece.range.end - piece.range.begin);
       place.reset();
       server.device_->finish_host(*task);
       const Memory keep = std::move(piece.memory);  // may be the last of the server
@@ -143,7 +143,6 @@ Result<void> LocalServer::read_piece_later(std::uint64_t stream, const Binding& 
   auto job = std::make_unique<PieceJob>(*this, piece, to, read);
   HeldTask task(*device_);
   task->kind = direct ? Task::Kind::Host : Task::Kind::Download;
-  task->from = address(piece);
   task->bytes = bytes;
   task->staging = std::move(staging);
   const std::uint32_t queue = queue_of(stream);
@@ -158,6 +157,7 @@ Result<void> LocalServer::read_piece_later(std::uint64_t stream, const Binding& 
   }
   After after;
   order_read(*piece.memory, after);
+  task->from = address(piece);  // where it is at that place in the order: a cleanup moves it behind that
   const Result<Event> event = task.submit(queue, after);
   if (!event.has_value()) {
     background_->let_go(queue);

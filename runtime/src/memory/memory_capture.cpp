@@ -79,6 +79,7 @@ void MemoryCapture::pin(PoolSlice& slice) noexcept {
 bool MemoryCapture::keep(PoolSlice& slice) noexcept {
   slice.before = nullptr;
   if (state_ == State::Priming) {
+    ++slice.pins;  // or a graph that has it, too, would free it under this list
     slice.after_it = std::exchange(primed_, &slice);
     return true;
   }
@@ -94,7 +95,7 @@ void MemoryCapture::free_primed() noexcept {
   while (primed_ != nullptr) {
     PoolSlice& slice = *std::exchange(primed_, primed_->after_it);
     slice.after_it = nullptr;
-    if (slice.pins != 0) continue;  // another graph's
+    if (--slice.pins != 0) continue;  // another graph's
     const After after = slice.after;
     manager_.free_slice(slice, after);
   }

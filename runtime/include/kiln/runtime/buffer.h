@@ -110,6 +110,9 @@ Result<void> buffer_fits(const Client& client, const Memory& memory, std::uint64
 void require_view(std::uint64_t elements, std::uint64_t wanted);                       // throws kiln::Exception
 void require_slice(std::uint64_t elements, std::uint64_t first, std::uint64_t count);  // throws kiln::Exception
 Error negative_extent(std::int64_t extent);
+// An operation that was to be done on the stream failed before the runtime was asked for it: a graph that is recorded there would lack it,
+// so that there is none, and what a profile window measures is not what was to be measured.
+Error not_issued(const Stream& stream, Error why);
 
 // Host integers as extents.
 template <std::integral... I>

@@ -143,9 +143,6 @@ Result<void> check(const Client& client, std::span<const Binding> ranges);  // c
 Result<void> sync(const Client& client, std::span<const Binding> ranges);   // waits, confirms, then check
 // The bytes count as never written, because of `why`: for an operation that failed before the runtime was asked for it.
 void claim(const Binding& binding, const Error& why) noexcept;
-// Such an operation was to be done on the stream: a graph that is recorded there would lack it, so that there is none, and what a profile
-// window measures is not what was to be measured.
-Error not_issued(const Stream& stream, Error why);
 Error no_host_memory() noexcept;  // what an operation says that could not get memory for its own bookkeeping
 }  // namespace rt
 
