@@ -119,6 +119,15 @@ Result<rt::Event> Queues::enqueue(CudaTask& task, std::uint32_t q, const rt::Aft
   }
   if (held_.load(std::memory_order_relaxed) != 0) advance();
   if (task.kind == rt::Task::Kind::Call || queues_[q].first != nullptr || !given(after) || !room_in(q)) {
+    if (task.kind != rt::Task::Kind::Call) {  // so that its place can be marked when its turn comes, whatever becomes of it
+      const Session::Current current(session_, Session::Calls::Enqueueing);
+      if (const CUresult r = make_ready(q, queues_[q].submitted.load(std::memory_order_relaxed) + 1); r != CUDA_SUCCESS) {
+        const Work work = work_of(task);
+        const Error error = session_.failed(r, work.phase, work.doing, text(work.kernel));
+        if (!task.keep) give_back_locked(task);
+        return error;
+      }
+    }
     hold_back(task, q, after);
     return task.event;
   }
@@ -282,7 +291,8 @@ void Queues::wait_until_given(rt::Event event) {
   }
 }
 
-CUresult Queues::prepare(std::uint32_t q, const rt::After& after, CUstream& stream) {
+// The stream of the queue, and the event of a position.
+CUresult Queues::make_ready(std::uint32_t q, std::uint64_t position) {
   Queue& queue = queues_[q];
   const DriverEntries& call = session_.call();
   if (!queue.there) {
@@ -291,18 +301,22 @@ CUresult Queues::prepare(std::uint32_t q, const rt::After& after, CUstream& stre
     if (const CUresult r = call.cuStreamCreateWithPriority(&queue.stream, CU_STREAM_NON_BLOCKING, priority); r != CUDA_SUCCESS) return r;
     queue.there = true;
   }
+  if (queue.ring.empty()) queue.ring.resize(kOutstanding);
+  Slot& s = slot({q, position});
+  if (s.event != nullptr) return CUDA_SUCCESS;
+  const CUresult r = call.cuEventCreate(&s.event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
+  if (r != CUDA_SUCCESS) s.event = nullptr;
+  return r;
+}
+
+CUresult Queues::prepare(std::uint32_t q, const rt::After& after, CUstream& stream) {
+  Queue& queue = queues_[q];
+  const DriverEntries& call = session_.call();
+  if (const CUresult r = make_ready(q, queue.given.load(std::memory_order_relaxed) + 1); r != CUDA_SUCCESS) return r;
   if (is_adopted(q)) {  // what is captured does not run, and nobody could tell when it is over
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     if (const CUresult r = call.cuStreamIsCapturing(queue.stream, &status); r != CUDA_SUCCESS) return r;
     if (status != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  }
-  if (queue.ring.empty()) queue.ring.resize(kOutstanding);
-  Slot& s = queue.ring[(queue.given.load(std::memory_order_relaxed) + 1) % kOutstanding];
-  if (s.event == nullptr) {
-    if (const CUresult r = call.cuEventCreate(&s.event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC); r != CUDA_SUCCESS) {
-      s.event = nullptr;
-      return r;
-    }
   }
   stream = queue.stream;
   CUresult result = CUDA_SUCCESS;

@@ -98,6 +98,7 @@ class Queues {
   void refuse(rt::Event event, const Error& error) noexcept;
   std::optional<rt::Event> lack_of_room() const;
   void wait_until_given(rt::Event event);
+  CUresult make_ready(std::uint32_t queue, std::uint64_t position);
   CUresult prepare(std::uint32_t queue, const rt::After& after, CUstream& stream);
   Result<rt::Event> record(std::uint32_t queue, const std::string* kernel, Phase phase, const char* doing);
   void give_back_locked(CudaTask& task) noexcept;
