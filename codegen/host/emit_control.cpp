@@ -169,8 +169,8 @@ bool Emitter::is_early_return(ir::OpId id) const {
 }
 
 // A scalar that is true only if `v`, a bool, is `wanted` in all 32 lanes (which are all active); null when there is no cheap one. Lanes
-// that lie side by side are bounded by the first and the last of them. What a comparison before a barrier compared is often not there behind
-// it, where only its result was asked for.
+// that lie side by side are bounded by the first and the last of them. What a comparison before a barrier compared is often not there
+// behind it, where only its result was asked for.
 Value* Emitter::certainly(ir::ValueId v, bool wanted) {
   const ir::Op& op = k_.op(v);
   if (shapes_[v].uniform()) {

@@ -47,7 +47,8 @@ Value* Emitter::raw(ir::ValueId v) {
   Value* again;
   if (!plan_->rematerialise[v]) {
     if (!plan_->saved[v])
-      throw CompileError("kernel '" + k_.name + "': the code for the CPU uses a value behind a barrier that was not kept for it (a defect " +
+      throw CompileError("kernel '" + k_.name +
+                             "': the code for the CPU uses a value behind a barrier that was not kept for it (a defect " +
                              "of the code generator; please report it)",
                          false);
     again = load_saved(v);

@@ -97,8 +97,8 @@ class Generator {
   Value value(Type t, int depth, bool uniform = false);
   Value math(Type t, int depth, bool uniform);
   Value operation(Type t, int depth, bool uniform);
-  Value varying(Type t);      // hardly ever the same in all lanes
-  ValueId divergent_bool();   // a condition on which the lanes of a warp part, now and then one that was asked before
+  Value varying(Type t);     // hardly ever the same in all lanes
+  ValueId divergent_bool();  // a condition on which the lanes of a warp part, now and then one that was asked before
   ValueId new_divergent_bool();
   ValueId no_nan(ValueId v);  // zero in the place of NaN, where its sign or payload would show
   bool too_dear(Opcode code, Type t);
