@@ -157,7 +157,7 @@ void World::read_all(const Part& p, const Result<std::vector<u32>>& got, const s
   bool one_each = true;
   for (const Error& cause : got.error().causes()) {
     const std::string root = root_name(cause);
-    const bool has_number = root.find(' ') != std::string::npos;
+    const bool has_number = root.find(' ') != std::string::npos && !root.starts_with("size ");  // sizes repeat
     one_each = (found.insert(root).second || !has_number || repeated_.contains(root)) && one_each;
   }
   if (faults()) {  // faults claim more than the model knows, and the read itself may meet one
