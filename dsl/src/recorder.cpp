@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxOperations = 1'000'000;  // as the text form has it; far above what compiles in reasonable time
 constexpr std::size_t kMaxNesting = 190;           // below the 200 of the text form
 
-thread_local Recorder* current_recorder = nullptr;
+constinit thread_local Recorder* current_recorder [[gnu::tls_model("initial-exec")]] = nullptr;
 
 std::atomic<std::uint32_t> recordings{0};
 

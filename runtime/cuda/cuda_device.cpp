@@ -355,7 +355,8 @@ Result<Event> CudaDevice::submit(Task& base, std::uint32_t queue, const After& a
     case Task::Kind::Launch: {
       const std::vector<std::uint32_t>& offsets = static_cast<const Program&>(*task.program).offsets();
       if (task.fields.size() < offsets.size()) task.fields.resize(offsets.size());
-      for (std::size_t i = 0; i < offsets.size(); ++i) task.fields[i] = task.params + offsets[i];
+      void** field = task.fields.data();
+      for (const std::uint32_t offset : offsets) *field++ = task.params + offset;
       return queues_.enqueue(task, queue, after);
     }
     case Task::Kind::Upload: {

@@ -8,9 +8,12 @@
 namespace kiln::cuda {
 namespace {
 
+constexpr std::uint32_t kCredit = 16;
 constexpr unsigned kSpins = 100;  // questions to the driver before the thread sleeps
 // Whoever waits for what is held back looks this often whether the device was lost: who finds that cannot tell, since it holds locks.
 constexpr std::chrono::milliseconds kLook{20};
+
+constinit thread_local std::size_t thread_number [[gnu::tls_model("initial-exec")]] = 0;  // from 1 on
 
 bool is_adopted(std::uint32_t queue) { return queue >= rt::kOwnQueues && queue < rt::kStreamQueues; }
 
@@ -38,14 +41,28 @@ Queues::~Queues() {
 
 // --- room ------------------------------------------------------------------------------------------------------------------
 
+// Threads have different ones, as far as there are enough.
+SpareTask& Queues::spare_of_thread() {
+  static std::atomic<std::size_t> threads{0};
+  if (thread_number == 0) thread_number = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  return spares_[thread_number % kSpares];
+}
+
 CudaTask& Queues::take(bool beyond) {
+  SpareTask& spare = spare_of_thread();
+  const std::uint32_t credit = spare.credit.load(std::memory_order_relaxed);
+  if (beyond || credit != 0) {
+    if (CudaTask* const task = spare.task.exchange(nullptr, std::memory_order_acquire)) {
+      if (!beyond) spare.credit.store(credit - 1, std::memory_order_relaxed);
+      return *task;
+    }
+  }
   std::unique_lock lock(mutex_);
-  const auto full = [&] { return taken_ + (submitted_ - completed_floor_) >= kOutstanding; };
   while (!beyond && full() && !session_.poisoned()) {
     reap();
     advance();
     if (!full()) break;
-    if (submitted_ == completed_floor_) {  // all are in the hands of other threads
+    if (outstanding() == 0) {  // all are in the hands of other threads
       ++wanting_;
       room_.wait(lock);
       --wanting_;
@@ -69,48 +86,82 @@ CudaTask& Queues::take(bool beyond) {
     wait(event);
     lock.lock();
   }
+  const std::uint64_t open = std::min<std::uint64_t>(kOutstanding, taken_ + outstanding());
+  spare.credit.store(static_cast<std::uint32_t>(std::min<std::uint64_t>(kCredit, (kOutstanding - open) / kSpares)),
+                     std::memory_order_relaxed);
+  if (CudaTask* const task = spare.task.exchange(nullptr, std::memory_order_acquire)) return *task;
   if (free_ == nullptr) {
     tasks_.push_back(std::make_unique<CudaTask>());
     free_ = tasks_.back().get();
+    if (!spare.made) {
+      spare.made = true;
+      free_->home = &spare;
+    }
   }
   CudaTask& task = *free_;
   free_ = task.next;
-  ++taken_;
-  task.keep = false;
+  count_taken(task, 1);
   return task;
 }
 
 void Queues::give_back(CudaTask& task) noexcept {
   task.staging = rt::Staging();
+  task.keep = false;
+  if (task.home != nullptr) {
+    task.home->task.store(&task, std::memory_order_release);
+    return;
+  }
   const std::lock_guard lock(mutex_);
   give_back_locked(task);
 }
 
 void Queues::give_back_locked(CudaTask& task) noexcept {
-  --taken_;
+  task.keep = false;
+  if (task.home != nullptr) {
+    task.home->task.store(&task, std::memory_order_release);
+    return;
+  }
+  count_taken(task, -1);
   task.next = free_;
   free_ = &task;
   if (wanting_ != 0) room_.notify_one();
 }
 
+std::uint64_t Queues::outstanding() const {
+  std::uint64_t all = 0;
+  for (const Queue& queue : queues_) {
+    const std::uint64_t completed = queue.completed.load(std::memory_order_acquire);  // first: it is never more than what was submitted
+    all += queue.submitted.load(std::memory_order_acquire) - completed;
+  }
+  return all;
+}
+
 // Finds out how far each queue has got, in a few questions.
 void Queues::reap() {
   const Session::Current current(session_);
-  std::uint64_t floor = 0;
   for (std::uint32_t q = 0; q < rt::kQueues; ++q) {
     Queue& queue = queues_[q];
     for (std::uint64_t end = queue.given.load(); end > queue.completed.load();) {
       if (ask({q, end})) break;
       end = queue.completed.load() + (end - queue.completed.load()) / 2;
     }
-    floor += queue.completed.load();
   }
-  completed_floor_ = floor;
 }
 
 // --- enqueueing ------------------------------------------------------------------------------------------------------------
 
 Result<rt::Event> Queues::enqueue(CudaTask& task, std::uint32_t q, const rt::After& after) {
+  if (held_.load(std::memory_order_acquire) != 0 || task.kind == rt::Task::Kind::Call || is_adopted(q) || session_.poisoned() ||
+      !room_in(q)) {
+    return enqueue_locked(task, q, after);
+  }
+  Result<rt::Event> event = give_now(task, q, after);
+  if (event.has_value()) task.event = *event;
+  if (!task.keep) give_back(task);
+  return event;
+}
+
+Result<rt::Event> Queues::enqueue_locked(CudaTask& task, std::uint32_t q, const rt::After& after) {
   const std::lock_guard lock(mutex_);
   if (session_.poisoned()) {
     const Phase phase = work_of(task).phase;
@@ -132,10 +183,7 @@ Result<rt::Event> Queues::enqueue(CudaTask& task, std::uint32_t q, const rt::Aft
     return task.event;
   }
   Result<rt::Event> event = give_now(task, q, after);
-  if (event.has_value()) {
-    task.event = *event;
-    ++submitted_;
-  }
+  if (event.has_value()) task.event = *event;
   if (!task.keep) give_back_locked(task);
   return event;
 }
@@ -150,16 +198,16 @@ bool Queues::room_in(std::uint32_t q) const { return queues_[q].given.load() - q
 
 // The next position of the queue.
 Result<rt::Event> Queues::give_now(CudaTask& task, std::uint32_t q, const rt::After& after) {
-  const Work work = work_of(task);
   const Session::Current current(session_, Session::Calls::Enqueueing);
   CUstream stream = nullptr;
-  if (const CUresult r = prepare(q, after, stream); r != CUDA_SUCCESS) return session_.failed(r, work.phase, work.doing, text(work.kernel));
-  if (const CUresult r = note_time(task.begin, stream); r != CUDA_SUCCESS)
-    return session_.failed(r, work.phase, work.doing, text(work.kernel));
-  if (const CUresult r = give(session_.call(), task, stream); r != CUDA_SUCCESS)
-    return session_.failed(r, work.phase, work.doing, text(work.kernel));
-  if (const CUresult r = note_time(task.end, stream); r != CUDA_SUCCESS) return session_.fatal(r, work.phase, work.doing);
-  return record(q, work.kernel, work.phase, work.doing);
+  CUresult r = prepare(q, after, stream);
+  if (r == CUDA_SUCCESS) r = note_time(task.begin, stream);
+  if (r == CUDA_SUCCESS) r = give(session_.call(), task, stream);
+  const Work work = work_of(task);
+  if (r != CUDA_SUCCESS) return session_.failed(r, work.phase, work.doing, text(work.kernel));
+  r = note_time(task.end, stream);
+  if (r != CUDA_SUCCESS) return session_.fatal(r, work.phase, work.doing);
+  return record(q, work.kernel, task.order, work.phase, work.doing);
 }
 
 void Queues::hold_back(CudaTask& task, std::uint32_t q, const rt::After& after) {
@@ -172,8 +220,7 @@ void Queues::hold_back(CudaTask& task, std::uint32_t q, const rt::After& after) 
   task.next = nullptr;
   (queue.first != nullptr ? queue.last->next : queue.first) = &task;
   queue.last = &task;
-  ++submitted_;
-  --taken_;  // it counts once
+  count_taken(task, -1);  // it counts once
   held_.fetch_add(1, std::memory_order_relaxed);
   queue.submitted.store(task.event.position, std::memory_order_release);
 }
@@ -191,8 +238,7 @@ void Queues::advance() noexcept {
         if (!lost && (task.kind == rt::Task::Kind::Call || !given(task.after) || !room_in(q))) break;
         if (lost && task.kind == rt::Task::Kind::Call) break;  // its thread finishes it
         queue.first = task.next;
-        held_.fetch_sub(1, std::memory_order_relaxed);
-        ++taken_;
+        count_taken(task, 1);
         more = any = true;
         if (!lost) {
           const auto event = give_now(task, q, task.after);
@@ -201,10 +247,11 @@ void Queues::advance() noexcept {
             const Work work = work_of(task);
             const Session::Current current(session_, Session::Calls::Enqueueing);
             refuse({q, queue.given.load(std::memory_order_relaxed) + 1}, event.error());
-            (void)record(q, nullptr, work.phase, work.doing);
+            (void)record(q, nullptr, 0, work.phase, work.doing);
           }
         }
         if (!task.keep) give_back_locked(task);
+        held_.fetch_sub(1, std::memory_order_release);
       }
     }
   }
@@ -252,13 +299,14 @@ void Queues::finish_call(CudaTask& task) noexcept {
   std::unique_lock lock(mutex_);
   const rt::Event event = task.event;
   Queue& queue = queues_[event.queue];
-  if (queue.first == &task) {
+  const bool first = queue.first == &task;
+  if (first) {
     queue.first = task.next;
-    held_.fetch_sub(1, std::memory_order_relaxed);
-    ++taken_;
+    count_taken(task, 1);
   }
   raise(event);  // first: there is no event of the driver to ask for it
   queue.given.store(event.position, std::memory_order_release);
+  if (first) held_.fetch_sub(1, std::memory_order_release);
   give_back_locked(task);
   advance();
   given_.notify_all();
@@ -326,12 +374,12 @@ CUresult Queues::prepare(std::uint32_t q, const rt::After& after, CUstream& stre
   return result;
 }
 
-Result<rt::Event> Queues::record(std::uint32_t q, const std::string* kernel, Phase phase, const char* doing) {
+Result<rt::Event> Queues::record(std::uint32_t q, const std::string* kernel, std::uint64_t order, Phase phase, const char* doing) {
   Queue& queue = queues_[q];
   const rt::Event event{q, queue.given.load(std::memory_order_relaxed) + 1};
   Slot& s = slot(event);
   s.kernel = kernel;
-  s.order = ++order_;
+  s.order = order;
   const CUresult r = session_.call().cuEventRecord(s.event, queue.stream);
   if (queue.submitted.load(std::memory_order_relaxed) < event.position) queue.submitted.store(event.position, std::memory_order_release);
   queue.given.store(event.position, std::memory_order_release);

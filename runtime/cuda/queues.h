@@ -15,13 +15,23 @@
 
 namespace kiln::cuda {
 
+struct SpareTask;
+
 // A task as the queues hand it out.
 struct CudaTask final : rt::Task {
   CudaTask* next = nullptr;   // free, or held back in its queue
+  SpareTask* home = nullptr;  // where it goes back to; null: to the free ones
   rt::Event event;            // its place
   std::vector<void*> fields;  // of the parameter block; reused
   rt::After after;            // while it is held back
   bool keep = false;          // it stays with the caller once it was given to the driver
+};
+
+// A task that threads take and give back without a lock: the first one gets it.
+struct alignas(64) SpareTask {
+  std::atomic<CudaTask*> task{nullptr};
+  std::atomic<std::uint32_t> credit{0};  // how often it may be taken before anybody counts what is outstanding
+  bool made = false;                     // there is one; guarded by the lock of the queues
 };
 
 // What a task is for the driver.
@@ -49,7 +59,8 @@ class Queues {
   CudaTask& take(bool beyond);
   void give_back(CudaTask& task) noexcept;
 
-  // Enqueues it after the events. The task goes back in any event, unless it is to be kept.
+  // Enqueues it after the events. The task goes back in any event, unless it is to be kept. As Device::submit: whoever calls it is alone
+  // with the queue, so that what is given to the driver at once needs no lock.
   Result<rt::Event> enqueue(CudaTask& task, std::uint32_t queue, const rt::After& after);
   void begin_call(CudaTask& task);            // waits for its turn
   void finish_call(CudaTask& task) noexcept;  // gives the driver what was held back by it
@@ -100,8 +111,16 @@ class Queues {
   void wait_until_given(rt::Event event);
   CUresult make_ready(std::uint32_t queue, std::uint64_t position);
   CUresult prepare(std::uint32_t queue, const rt::After& after, CUstream& stream);
-  Result<rt::Event> record(std::uint32_t queue, const std::string* kernel, Phase phase, const char* doing);
+  Result<rt::Event> record(std::uint32_t queue, const std::string* kernel, std::uint64_t order, Phase phase, const char* doing);
   void give_back_locked(CudaTask& task) noexcept;
+  static constexpr std::size_t kSpares = 16;
+  SpareTask& spare_of_thread();
+  std::uint64_t outstanding() const;
+  bool full() const { return taken_ + outstanding() >= kOutstanding; }
+  void count_taken(const CudaTask& task, int change) {
+    if (task.home == nullptr) taken_ += static_cast<std::size_t>(change);
+  }
+  Result<rt::Event> enqueue_locked(CudaTask& task, std::uint32_t queue, const rt::After& after);
   Slot& slot(rt::Event event) { return queues_[event.queue].ring[event.position % kOutstanding]; }
   void raise(rt::Event event);
   bool ask(rt::Event event);  // the driver, whether it is over
@@ -114,12 +133,13 @@ class Queues {
   std::mutex mutex_;                 // the order of enqueueing; what is not atomic
   std::condition_variable room_, given_;
   std::array<Queue, rt::kQueues> queues_;
-  std::uint64_t submitted_ = 0, completed_floor_ = 0;  // over all queues; the second as last counted
-  std::size_t taken_ = 0, wanting_ = 0;                // tasks that are out; threads that wait for one
+  std::size_t taken_ = 0;    // tasks that are out, without the spare ones
+  std::size_t wanting_ = 0;  // threads that wait for one
+  std::array<SpareTask, kSpares> spares_;
   CudaTask* free_ = nullptr;
   std::vector<std::unique_ptr<CudaTask>> tasks_;
-  std::uint64_t order_ = 0;
-  std::atomic<std::size_t> held_{0};  // tasks that are held back
+  // Tasks that are held back, or on their way from there to the driver. 0: nobody but who enqueues changes a queue.
+  std::atomic<std::size_t> held_{0};
   struct Refusal {
     rt::Event event;
     Error error;

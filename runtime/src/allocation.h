@@ -1,5 +1,6 @@
 // One piece of device memory behind Memory.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -24,6 +25,9 @@ struct Allocation : std::enable_shared_from_this<Allocation> {
   rt::Event last_write;
   rt::After last_reads;          // since the last write
   std::uint32_t host_views = 0;  // open ones: nothing may write
+  // The queue whose lane (enqueue_lock.h) may look at these by itself. Changed under the lock as a whole; and from none to a lane in it.
+  static constexpr std::uint8_t kNoLane = 0xff;
+  std::atomic<std::uint8_t> lane{kNoLane};
 };
 
 }  // namespace kiln

@@ -35,8 +35,9 @@ class CallOrder {
 
   // Call them under the device's lock of enqueueing, in its order.
   static void submitted(const Device& device, Event event, const After& after) {
-    if (open_.load(std::memory_order_relaxed) != 0) note(device, event, after);
+    if (any_open()) note(device, event, after);
   }
+  static bool any_open() { return open_.load(std::memory_order_relaxed) != 0; }
   static void opened(OpenCall& call);
 
   static void closed(OpenCall& call);
@@ -70,7 +71,7 @@ class CallOrder {
   static bool search(const Device& device, const After& events, const OpenCall& goal);
 
   inline static std::atomic<std::uint32_t> open_{0};
-  inline static constinit thread_local OpenCall* current_ = nullptr;
+  inline static constinit thread_local OpenCall* current_ [[gnu::tls_model("initial-exec")]] = nullptr;
 };
 
 }  // namespace kiln::rt

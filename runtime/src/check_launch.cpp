@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "src/checked_before.h"
 #include "src/launch_modes.h"
 #include "src/launch_validation.h"
 #include "src/local_server.h"
@@ -40,7 +41,7 @@ Result<void> LocalServer::launch_checked(std::uint64_t stream, const LaunchReque
     return {};
   }
   for (const LaunchArg& arg : request.args) {
-    if (!arg.is_buffer || empty(arg.binding)) continue;
+    if (!arg.is_buffer || empty(arg.binding) || !arg.binding.memory->storage->unmapped.load(std::memory_order_acquire)) continue;
     if (auto ok = map_late(*arg.binding.memory); !ok.has_value()) return failed_launch(*checked.plan, request, ok.error());
   }
   if (request.dynamic_grid != nullptr) {
@@ -55,6 +56,9 @@ Result<void> LocalServer::launch_checked(std::uint64_t stream, const LaunchReque
 std::optional<LocalServer::Refusal> LocalServer::check_launch(const LaunchRequest& request, CheckedLaunch& checked) {
   const LaunchPlan& plan = programs_.plan(*request.variant, request.mode);
   checked.plan = &plan;
+  const bool usual = request.dynamic_grid == nullptr && request.unfit == nullptr;
+  if (usual && CheckedBefore::find(*this, plan, request, moves(), checked)) return std::nullopt;
+  const std::uint64_t moves_before = moves();
   checked.config = request.config;
   if (auto ok = validate_arguments_of(plan, request); !ok.has_value()) return Refusal{ok.error()};
   if (request.dynamic_grid != nullptr) {
@@ -71,6 +75,7 @@ std::optional<LocalServer::Refusal> LocalServer::check_launch(const LaunchReques
   if (auto refusal = find_program(request, aligned16, checked)) return refusal;
   if (request.dynamic_grid != nullptr && checked.config.cluster != Dim3(1, 1, 1)) return std::nullopt;  // once the grid is known
   if (auto error = device_->prepare(*checked.program->code, checked.config)) return Refusal{std::move(*error)};
+  if (usual) CheckedBefore::keep(plan, request, moves_before, checked);
   return std::nullopt;
 }
 

@@ -133,6 +133,7 @@ class Task {
   const void* dynamic_grid = nullptr;
   std::array<std::uint32_t, 3> grid_limit{};
   std::byte* params = nullptr;
+  std::uint64_t order = 0;           // of a launch or graph: larger than those of all that were enqueued before it
   ir::FaultRecord* fault = nullptr;  // never null for a launch: the device reports its own trouble there
   void* to = nullptr;
   const void* from = nullptr;
@@ -268,7 +269,8 @@ class Device {
   // wait for the caller.
   virtual Task& acquire(bool beyond) = 0;
   virtual void abandon(Task& task) noexcept = 0;
-  // Hands the task to a queue; it starts when its queue gets to it and the events are over. On error it was given back.
+  // Hands the task to a queue; it starts when its queue gets to it and the events are over. On error it was given back. One thread at a
+  // time for a queue, and alone where there are events of others that are not known to be over.
   virtual Result<Event> submit(Task& task, std::uint32_t queue, const After& after) = 0;
   // Sees to it that work of the queue which can start has been given to whoever runs it. Does not wait.
   virtual void flush(std::uint32_t) {}
@@ -308,6 +310,7 @@ class HeldTask {
     task_->to = nullptr;
     task_->from = nullptr;
     task_->begin = task_->end = nullptr;
+    task_->order = 0;
     task_->label = {};
   }
   ~HeldTask() {

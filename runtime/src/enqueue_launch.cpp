@@ -2,26 +2,44 @@
 #include <cstring>
 
 #include "src/dynamic_grid.h"
+#include "src/launch_validation.h"
 #include "src/local_server.h"
 #include "src/memory_order.h"
 
 namespace kiln::rt {
 
+void LaunchUses::take_many() {
+  thread_local std::vector<MemoryRange> ranges;  // grow once a thread
+  thread_local std::vector<Touch> touches;
+  if (ranges.size() < 3 * most_) ranges.resize(3 * most_);
+  if (touches.size() < most_) touches.resize(most_);
+  ranges_ = ranges.data();
+  touches_ = touches.data();
+}
+
 void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot,
                               const LaunchLogMemory* log) {
   std::byte* params = task.reserve_params(plan.layout.bytes);
   for (const ir::ParamField& field : plan.layout.fields) {
-    const LaunchArg* arg = field.param != ir::kNone ? &request.args[field.param] : nullptr;
     std::uint64_t bits = 0;
-    switch (field.kind) {
-      case ir::ParamField::Kind::Pointer: bits = empty(arg->binding) ? 0 : reinterpret_cast<std::uint64_t>(address(arg->binding)); break;
-      case ir::ParamField::Kind::Extent: bits = arg->extents[field.dimension]; break;
-      case ir::ParamField::Kind::Stride: bits = arg->strides[field.dimension]; break;
-      case ir::ParamField::Kind::Scalar: bits = arg->bits & ir::value_mask(field.type); break;
-      case ir::ParamField::Kind::Fault: bits = fault_address_ + slot * sizeof(ir::FaultRecord); break;
-      case ir::ParamField::Kind::Log: bits = log != nullptr ? log->memory.address : 0; break;
+    if (field.param != ir::kNone) {
+      const LaunchArg& arg = request.args[field.param];
+      switch (field.kind) {
+        case ir::ParamField::Kind::Pointer: bits = empty(arg.binding) ? 0 : reinterpret_cast<std::uint64_t>(address(arg.binding)); break;
+        case ir::ParamField::Kind::Extent: bits = arg.extents[field.dimension]; break;
+        case ir::ParamField::Kind::Stride: bits = arg.strides[field.dimension]; break;
+        default: bits = arg.bits & ir::value_mask(field.type); break;
+      }
+    } else if (field.kind == ir::ParamField::Kind::Fault) {
+      bits = fault_address_ + slot * sizeof(ir::FaultRecord);
+    } else if (log != nullptr) {
+      bits = log->memory.address;
     }
-    std::memcpy(params + field.offset, &bits, field.size);  // little-endian, as every host we run on
+    // Little-endian, as every host we run on. Nearly all are of 8 bytes or 4, and a copy of a size that is known is one store.
+    std::byte* const at = params + field.offset;
+    if (field.size == 8) std::memcpy(at, &bits, 8);
+    else if (field.size == 4) std::memcpy(at, &bits, 4);
+    else std::memcpy(at, &bits, field.size);
   }
 }
 
@@ -37,53 +55,89 @@ void LocalServer::describe_launch(Task& task, const DeviceProgram& program, cons
   task.dynamic_shared = config.shared_bytes;
 }
 
-Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
-                                         const std::shared_ptr<const std::string>& name, HeldSlot* slot, bool conditional) {
-  task->label = {name.get(), &facts.place, stream, true};
-  Event at;
-  bool noted = false, confirm_now = false;
-  {
-    ExecuteScope scope = ExecuteScope::launching(store_, *name, sets_.reads, sets_.writes,
-                                                 conditional ? std::span<const MemoryRange>() : std::span<const MemoryRange>(sets_.covers));
-    const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
-      After after;
-      for (const Touch& touch : touched_) {
-        if (touch.writes && (touch.memory->host_views != 0 || touch.memory->read_only))
-          return of_launch(facts, *write_blocked(*touch.memory));
-        if (touch.writes) order_write(*touch.memory, after);
-        else order_read(*touch.memory, after);
-      }
-      const Result<Event> result = task.submit(queue_of(stream), after);
-      if (!result.has_value()) {
-        // It may have run, and what ended it may be its own trap.
-        LaunchLogMemory* lines = slot != nullptr && device_->poisoned() ? slots_.take_log(slot->number()) : nullptr;
-        if (lines != nullptr) logs_.over(lines);
-        return of_launch(facts, result.error());
-      }
-      at = *result;
-      return {};
-    });
-    if (outcome.kind != OutcomeKind::Executed) return of_launch(facts, outcome.result.error());
-    for (const bool writing : {false, true}) {  // reads before writes: an allocation may be both
-      for (const Touch& touch : touched_) {
-        if (touch.writes != writing) continue;
-        if (writing) note_write(*touch.memory, at);
-        else note_read(*touch.memory, at);
-      }
-    }
-    noted = log_.append({.kind = LogKind::Launch,
-                         .name = name,
-                         .stamp = scope.stamp(),
-                         .reads = sets_.reads,
-                         .writes = sets_.writes,
-                         .covers = sets_.covers,
-                         .stream = at.queue,
-                         .position = at.position,
-                         .slot = slot != nullptr ? slot->number() : kNoSlot,
-                         .conditional = conditional}) != 0;
-    if (noted && slot != nullptr) slot->release();
-    confirm_now = time_to_confirm();
+void LocalServer::gather_uses(const LaunchPlan& plan, const LaunchRequest& request, LaunchUses& uses) {
+  for (const LaunchPlan::Use& use : plan.uses) {
+    const LaunchArg& arg = request.args[use.param];
+    if (empty(arg.binding)) continue;
+    Allocation& memory = *arg.binding.memory;
+    uses.touch(memory, use.writes);
+    const ParamFacts& param = plan.facts.params[use.param];
+    // As validated: a dense view of rank 1 has no more to it than its elements.
+    const ByteRange bytes = param.rank == 1 && !param.strided
+                                ? ByteRange{arg.binding.range.begin, arg.binding.range.begin + arg.extents[0] * ir::byte_size(param.type)}
+                                : byte_hull(arg, param);
+    const MemoryRange where{memory.id, bytes, true, &param.name};
+    if (where.range.empty()) continue;
+    if (use.reads) uses.read(where);
+    if (use.writes) uses.write(where, use.covers);
   }
+}
+
+// Under the lock, or in the lane of the stream's queue. `stamp`: the launch's place in the order.
+Result<Event> LocalServer::submit_in_order(std::uint64_t stream, HeldTask& task, const LaunchFacts& facts, const std::string& name,
+                                           const LaunchUses& uses, HeldSlot* slot, bool conditional, Stamp& stamp) {
+  task->label = {&name, &facts.place, stream, true};
+  ExecuteScope scope =
+      ExecuteScope::launching(store_, name, uses.reads(), uses.writes(), conditional ? std::span<const MemoryRange>() : uses.covers());
+  task->order = stamp = scope.stamp();
+  const std::uint32_t queue = queue_of(stream);
+  Event at;
+  const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
+    After after;
+    for (const LaunchUses::Touch& touch : uses.touched()) {
+      if (touch.writes && (touch.memory->host_views != 0 || touch.memory->read_only))
+        return of_launch(facts, *write_blocked(*touch.memory));
+      // What comes before in the queue needs no waiting.
+      if (touch.memory->last_write.queue != queue) after.add(touch.memory->last_write);
+      if (!touch.writes) continue;
+      touch.memory->last_reads.for_each([&](Event e) {
+        if (e.queue != queue) after.add(e);
+      });
+    }
+    const Result<Event> result = task.submit(queue, after);
+    if (!result.has_value()) {
+      // It may have run, and what ended it may be its own trap.
+      LaunchLogMemory* lines = slot != nullptr && device_->poisoned() ? slots_.take_log(slot->number()) : nullptr;
+      if (lines != nullptr) logs_.over(lines);
+      return of_launch(facts, result.error());
+    }
+    at = *result;
+    return {};
+  });
+  if (outcome.kind != OutcomeKind::Executed) return of_launch(facts, outcome.result.error());
+  // Reads before writes: an allocation may be both.
+  for (const LaunchUses::Touch& touch : uses.touched())
+    if (!touch.writes) note_read(*touch.memory, at);
+  for (const LaunchUses::Touch& touch : uses.touched())
+    if (touch.writes) note_write(*touch.memory, at);
+  return at;
+}
+
+Result<Event> LocalServer::submit_launch(std::unique_lock<EnqueueLock> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
+                                         const std::shared_ptr<const std::string>& name, const LaunchUses& uses, HeldSlot* slot,
+                                         bool conditional) {
+  Stamp stamp = 0;
+  const Result<Event> submitted = submit_in_order(stream, task, facts, *name, uses, slot, conditional, stamp);
+  if (!submitted.has_value()) return submitted;
+  const Event at = *submitted;
+  const bool noted = log_.append({.kind = LogKind::Launch,
+                                  .name = name,
+                                  .stamp = stamp,
+                                  .reads = uses.reads(),
+                                  .writes = uses.writes(),
+                                  .covers = uses.covers(),
+                                  .stream = at.queue,
+                                  .position = at.position,
+                                  .slot = slot != nullptr ? slot->number() : kNoSlot,
+                                  .conditional = conditional}) != 0;
+  if (noted && slot != nullptr) slot->release();
+  const bool confirm_now = time_to_confirm();
+  bool alone = true;
+  for (const LaunchUses::Touch& touch : uses.touched()) {
+    alone = alone && touch.memory->lane.load(std::memory_order_relaxed) == at.queue;
+    touch.memory->lane.store(static_cast<std::uint8_t>(at.queue), std::memory_order_relaxed);
+  }
+  enqueue_.launched(at.queue, alone);
   lock.unlock();
   if (!noted) {  // the log had no room: nobody will look at the record
     const CallOrder::Wait wait(*device_, After(at));
@@ -96,6 +150,53 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<std::mutex> lock, std:
   return at;
 }
 
+// In the lane of the stream's queue alone, so that nobody else waits for it. Nothing: it takes the whole lock, and nothing is done yet.
+std::optional<Result<void>> LocalServer::enqueue_in_lane(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked) {
+  const LaunchPlan& plan = *checked.plan;
+  const Program& program = *checked.program;
+  const std::uint32_t queue = queue_of(stream);
+  if (!enqueue_.is_open(queue) || !program.logs.empty() || request.dynamic_grid != nullptr) return std::nullopt;
+  HeldTask task(*device_);
+  describe_launch(*task, *program.code, checked.config);
+  LaunchUses uses(plan.uses.size());
+  gather_uses(plan, request, uses);
+  bool confirm_now = false;
+  {
+    const EnqueueLock::InLane in(enqueue_, queue);
+    if (!in || device_->watcher() != nullptr || CallOrder::any_open()) return std::nullopt;
+    EnqueueLock::Lane& lane = *in;
+    const std::size_t ranges = uses.reads().size() + uses.writes().size() + uses.covers().size();
+    if (!lane.notes.has_room(ranges)) enqueue_.flush(lane);
+    if (!lane.notes.has_room(ranges)) return std::nullopt;
+    if (lane.slot_count == 0) lane.slot_count = slots_.take(lane.slots);
+    if (lane.slot_count == 0) return std::nullopt;
+    // What other queues are at work on has a place in theirs, which are not ours to look at.
+    const auto others = [&](Event e) { return e.queue != queue && e.position != 0 && !device_->over(e); };
+    for (const LaunchUses::Touch& touch : uses.touched()) {
+      std::uint8_t owner = touch.memory->lane.load(std::memory_order_relaxed);
+      if (owner != queue && (owner != Allocation::kNoLane || !touch.memory->lane.compare_exchange_strong(
+                                                                 owner, static_cast<std::uint8_t>(queue), std::memory_order_relaxed)))
+        return std::nullopt;
+      bool waits = others(touch.memory->last_write);
+      if (touch.writes) touch.memory->last_reads.for_each([&](Event e) { waits = waits || others(e); });
+      if (waits) return std::nullopt;
+    }
+    HeldSlot slot(slots_, logs_, lane.slots[--lane.slot_count]);
+    slots_.begin(slot.number(), &program);
+    task->fault = &slots_.record(slot.number());
+    fill_params(plan, request, *task, slot.number(), nullptr);
+    Stamp stamp = 0;
+    const Result<Event> at = submit_in_order(stream, task, plan.facts, *program.name, uses, &slot, false, stamp);
+    if (!at.has_value()) return at.error();
+    lane.notes.add(*program.name, stamp, *at, slot.number(), uses.reads(), uses.writes(), uses.covers());
+    slot.release();
+    confirm_now = ++lane.since_confirm >= kConfirmEach;
+    if (confirm_now) lane.since_confirm = 0;
+  }
+  if (confirm_now) confirm();
+  return Result<void>();
+}
+
 Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked) {
   const LaunchPlan& plan = *checked.plan;
   const Program& program = *checked.program;
@@ -104,11 +205,12 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchRequest& req
     as_checked.config = checked.config;
     if (auto recorded = captures_.record_launch(stream, plan, program, as_checked)) return std::move(*recorded);
   }
+  if (auto done = enqueue_in_lane(stream, request, checked)) return std::move(*done);
   const Result<std::uint32_t> number = take_fault_slot(program);
   if (!number.has_value()) return refused_launch(plan, request, number.error());
   HeldSlot slot(slots_, logs_, *number);
   LaunchLogMemory* const log = take_log(program);
-  slots_.keep_log(slot.number(), log);
+  if (log != nullptr) slots_.keep_log(slot.number(), log);
   HeldTask task(*device_);
   describe_launch(*task, *program.code, checked.config);
   task->fault = &slots_.record(slot.number());
@@ -118,20 +220,19 @@ Result<void> LocalServer::enqueue(std::uint64_t stream, const LaunchRequest& req
   const bool conditional = grid != nullptr && !checked.grid_known;
   if (conditional) { task->grid_limit = grid_limit(plan, checked.config); }
 
+  LaunchUses uses(plan.uses.size() + (grid != nullptr ? 1 : 0));
+  if (grid != nullptr) {
+    uses.read(grid_range(*grid));
+    uses.touch(*grid->memory, false);
+  }
+  gather_uses(plan, request, uses);
+
   std::unique_lock lock(enqueue_);
   if (moves() != moves_before) fill_params(plan, request, *task, slot.number(), log);  // a cleanup moved memory meanwhile
   if (conditional) task->dynamic_grid = address(*grid);
-  collect_uses(plan, request);
-  io_sets(uses_, plan.io, sets_);
-  touched_.clear();
-  if (grid != nullptr) {
-    sets_.reads.push_back(grid_range(*grid));
-    touched_.push_back({grid->memory.get(), false});
-  }
-  for_each_used(plan, request, [&](const Memory& memory, bool writes) { touched_.push_back({memory.get(), writes}); });
   // The name is not counted: programs live as long as the server.
   const auto event = submit_launch(std::move(lock), stream, task, plan.facts, {std::shared_ptr<const std::string>(), program.name.get()},
-                                   &slot, conditional);
+                                   uses, &slot, conditional);
   if (!event.has_value()) return event.error();
   return {};
 }

@@ -1,7 +1,6 @@
 // Queues of a device, points in them, and sets of such points.
 #pragma once
 #include <array>
-#include <bit>
 #include <cstdint>
 
 #include "kiln/runtime/client.h"
@@ -55,35 +54,51 @@ struct Event {
   std::uint64_t position = 0;
 };
 
-// A set of events; a later event of a queue includes the earlier ones, so it never grows beyond one a queue.
+// A set of events; a later event of a queue includes the earlier ones, so it never grows beyond one a queue. There is room for all of them
+// in it, so that nothing here allocates or throws; what it costs is by the events that it has, which are few.
 class After {
  public:
   After() = default;
   explicit After(Event e) { add(e); }
+  After(const After& o) noexcept { *this = o; }
+  After& operator=(const After& o) noexcept {
+    mask_ = o.mask_;
+    count_ = o.count_;
+    for (std::uint32_t i = 0; i < count_; ++i) at_[i] = o.at_[i];
+    return *this;
+  }
   void add(Event e) {
     if (e.position == 0) return;
-    const std::uint64_t bit = std::uint64_t{1} << e.queue;
-    if ((mask_ & bit) != 0 && at_[e.queue] >= e.position) return;
-    mask_ |= bit;
-    at_[e.queue] = e.position;
+    const std::uint64_t bit = std::uint64_t{1} << e.queue, given = e.position << kQueueBits | e.queue;
+    if ((mask_ & bit) == 0) {
+      mask_ |= bit;
+      at_[count_++] = given;
+      return;
+    }
+    std::uint32_t i = 0;
+    while ((at_[i] ^ given) % kQueues != 0) ++i;
+    if (at_[i] < given) at_[i] = given;
   }
   void add(const After& other) {
     other.for_each([this](Event e) { add(e); });
   }
-  void clear() { mask_ = 0; }
-  bool empty() const { return mask_ == 0; }
+  void clear() {
+    mask_ = 0;
+    count_ = 0;
+  }
+  bool empty() const { return count_ == 0; }
   bool has(std::uint32_t queue) const { return (mask_ >> queue & 1) != 0; }
   template <class F>
   void for_each(F&& f) const {
-    for (std::uint64_t rest = mask_; rest != 0; rest &= rest - 1) {
-      const auto queue = static_cast<std::uint32_t>(std::countr_zero(rest));
-      f(Event{queue, at_[queue]});
-    }
+    for (std::uint32_t i = 0; i < count_; ++i) f(Event{static_cast<std::uint32_t>(at_[i] % kQueues), at_[i] >> kQueueBits});
   }
 
  private:
-  std::uint64_t mask_ = 0;
-  std::array<std::uint64_t, kQueues> at_;  // where the mask has a bit
+  static constexpr unsigned kQueueBits = 6;
+  static_assert(kQueues == 1u << kQueueBits);
+  std::uint64_t mask_ = 0;                 // of the queues
+  std::uint32_t count_ = 0;                // of the events
+  std::array<std::uint64_t, kQueues> at_;  // the first `count_`: a position, and its queue below it
 };
 
 }  // namespace kiln::rt

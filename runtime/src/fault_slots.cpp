@@ -1,6 +1,7 @@
 #include "src/fault_slots.h"
 
 #include <atomic>
+#include <cassert>
 #include <string>
 #include <utility>
 
@@ -108,44 +109,72 @@ std::optional<Error> fault_of(ir::FaultRecord& record, const Program& program) {
 }
 
 FaultSlots::FaultSlots(std::span<ir::FaultRecord> records)
-    : records_(records), programs_(records.size(), nullptr), logs_(records.size(), nullptr) {
-  free_.reserve(records.size());
-  for (std::size_t i = records.size(); i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
+    : records_(records), behind_(records.size()), programs_(records.size()), logs_(records.size()) {
+  assert(records.size() < kNone);
+  for (std::size_t i = 0; i < records.size(); ++i)
+    behind_[i].store(i + 1 < records.size() ? static_cast<std::uint32_t>(i + 1) : kNone, std::memory_order_relaxed);
+  free_.store(records.empty() ? kNone : 0, std::memory_order_relaxed);
 }
 
 std::optional<std::uint32_t> FaultSlots::take(const Program* program) {
-  const std::lock_guard lock(mutex_);
-  if (free_.empty()) return std::nullopt;
-  const std::uint32_t slot = free_.back();
-  free_.pop_back();
-  records_[slot] = {};
-  programs_[slot] = program;
+  std::uint32_t slot = 0;
+  if (take({&slot, 1}) == 0) return std::nullopt;
+  begin(slot, program);
   return slot;
 }
 
-void FaultSlots::give_back(std::span<const std::uint32_t> slots) noexcept {
-  const std::lock_guard lock(mutex_);
-  for (const std::uint32_t slot : slots) {
-    programs_[slot] = nullptr;
-    free_.push_back(slot);  // room for all was reserved
+std::size_t FaultSlots::take(std::span<std::uint32_t> slots) {
+  std::uint64_t first = free_.load(std::memory_order_acquire);
+  for (;;) {
+    std::size_t count = 0;
+    std::uint32_t slot = static_cast<std::uint32_t>(first % (1u << kNumberBits));
+    // Where another thread takes them meanwhile these are of no use, and what is compared has changed.
+    for (; count < slots.size() && slot != kNone; ++count) {
+      slots[count] = slot;
+      slot = behind_[slot].load(std::memory_order_relaxed);
+    }
+    if (count == 0) return 0;
+    if (free_.compare_exchange_weak(first, ((first >> kNumberBits) + 1) << kNumberBits | slot, std::memory_order_acq_rel,
+                                    std::memory_order_acquire))
+      return count;
   }
 }
 
-void FaultSlots::keep_log(std::uint32_t slot, LaunchLogMemory* log) {
-  const std::lock_guard lock(mutex_);
-  logs_[slot] = log;
+void FaultSlots::begin(std::uint32_t slot, const Program* program) {
+  ir::FaultRecord& record = records_[slot];
+  std::atomic_ref(record.trapped).store(0, std::memory_order_relaxed);  // trap() may look
+  record.kind = record.site = record.dimension = 0;
+  record.index = record.extent = 0;
+  for (unsigned d = 0; d < 3; ++d) record.thread[d] = record.block[d] = 0;
+  std::atomic_ref(record.state).store(0, std::memory_order_relaxed);
+  programs_[slot].store(program, std::memory_order_release);
 }
 
+void FaultSlots::give_back(std::span<const std::uint32_t> slots) noexcept {
+  if (slots.empty()) return;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    programs_[slots[i]].store(nullptr, std::memory_order_relaxed);
+    if (i != 0) behind_[slots[i - 1]].store(slots[i], std::memory_order_relaxed);
+  }
+  std::uint64_t first = free_.load(std::memory_order_relaxed);
+  do {
+    behind_[slots.back()].store(static_cast<std::uint32_t>(first % (1u << kNumberBits)), std::memory_order_relaxed);
+  } while (!free_.compare_exchange_weak(first, ((first >> kNumberBits) + 1) << kNumberBits | slots.front(), std::memory_order_acq_rel,
+                                        std::memory_order_relaxed));
+}
+
+void FaultSlots::keep_log(std::uint32_t slot, LaunchLogMemory* log) { logs_[slot].store(log, std::memory_order_release); }
+
 LaunchLogMemory* FaultSlots::take_log(std::uint32_t slot) {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(logs_[slot], nullptr);
+  if (logs_[slot].load(std::memory_order_relaxed) == nullptr) return nullptr;
+  return logs_[slot].exchange(nullptr, std::memory_order_acq_rel);
 }
 
 std::optional<Error> FaultSlots::trap() const {
-  const std::lock_guard lock(mutex_);
   for (std::size_t slot = 0; slot < programs_.size(); ++slot) {
-    if (programs_[slot] != nullptr && std::atomic_ref(records_[slot].trapped).load(std::memory_order_acquire) != 0)
-      return trap_error(records_[slot], *programs_[slot]);
+    const Program* const program = programs_[slot].load(std::memory_order_acquire);
+    if (program == nullptr || std::atomic_ref(records_[slot].trapped).load(std::memory_order_acquire) == 0) continue;
+    if (programs_[slot].load(std::memory_order_acquire) == program) return trap_error(records_[slot], *program);
   }
   return std::nullopt;
 }
@@ -157,12 +186,7 @@ HeldSlot::~HeldSlot() {
 }
 
 std::optional<Error> FaultSlots::fault(std::uint32_t slot) const {
-  const Program* program = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    program = programs_[slot];
-  }
-  return fault_of(records_[slot], *program);
+  return fault_of(records_[slot], *programs_[slot].load(std::memory_order_acquire));
 }
 
 bool FaultSlots::did_nothing(std::uint32_t slot) const {
@@ -170,8 +194,9 @@ bool FaultSlots::did_nothing(std::uint32_t slot) const {
 }
 
 std::size_t FaultSlots::used() const {
-  const std::lock_guard lock(mutex_);
-  return programs_.size() - free_.size();
+  std::size_t used = 0;
+  for (const auto& program : programs_) used += program.load(std::memory_order_relaxed) != nullptr;
+  return used;
 }
 
 }  // namespace kiln::rt

@@ -1,9 +1,9 @@
 // Which fault record belongs to which launch that is not confirmed yet.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,19 +22,28 @@ std::optional<Error> fault_of(ir::FaultRecord& record, const Program& program);
 class LaunchLogs;
 struct LaunchLogMemory;
 
-// Thread-safe; its lock is taken last and held for a moment. Taking and giving back allocate nothing.
+// Thread-safe, without a lock. Taking and giving back allocate nothing.
 class FaultSlots {
  public:
-  explicit FaultSlots(std::span<ir::FaultRecord> records);
+  explicit FaultSlots(std::span<ir::FaultRecord> records);  // fewer than 65535
 
   // A cleared record for a launch of the program; none while all are in use.
   std::optional<std::uint32_t> take(const Program* program);
+  // The same in two steps: slots that are set aside, as many as there are, up to the room in `slots`; and one of them for a launch.
+  std::size_t take(std::span<std::uint32_t> slots);
+  void begin(std::uint32_t slot, const Program* program);
   // The log of the slot's launch, if it has one: kept for it, and given to whoever asks first.
   void keep_log(std::uint32_t slot, LaunchLogMemory* log);
   LaunchLogMemory* take_log(std::uint32_t slot);
   ir::FaultRecord& record(std::uint32_t slot) { return records_[slot]; }
   void give_back(std::span<const std::uint32_t> slots) noexcept;
 
+  // Whether the finished launch of the slot left nothing at all: no report, no log.
+  bool left_nothing(std::uint32_t slot) const {
+    ir::FaultRecord& record = records_[slot];
+    return std::atomic_ref(record.state).load(std::memory_order_acquire) == 0 &&
+           std::atomic_ref(record.trapped).load(std::memory_order_acquire) == 0 && logs_[slot].load(std::memory_order_relaxed) == nullptr;
+  }
   // What the finished launch of the slot reported, if anything.
   std::optional<Error> fault(std::uint32_t slot) const;
   bool did_nothing(std::uint32_t slot) const;  // its grid was empty; see dynamic_grid.h
@@ -43,11 +52,16 @@ class FaultSlots {
   std::size_t used() const;
 
  private:
+  static constexpr std::uint32_t kNone = 0xffff;
+  static constexpr unsigned kNumberBits = 16;
+
   std::span<ir::FaultRecord> records_;
-  mutable std::mutex mutex_;
-  std::vector<std::uint32_t> free_;
-  std::vector<const Program*> programs_;  // null: the slot is free
-  std::vector<LaunchLogMemory*> logs_;
+  // The free slots, one behind the other: the number of the first, and above it how often this was changed, so that whoever compares it
+  // cannot take what was there before for what is there now.
+  alignas(64) std::atomic<std::uint64_t> free_{kNone};
+  alignas(64) std::vector<std::atomic<std::uint32_t>> behind_;
+  std::vector<std::atomic<const Program*>> programs_;  // null: the slot is free
+  std::vector<std::atomic<LaunchLogMemory*>> logs_;
 };
 
 // Slots on their way back; all of them are there at the end of the scope.

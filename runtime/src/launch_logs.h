@@ -50,6 +50,8 @@ class LaunchLogs {
   // The launch is over. Call it in the order in which the launches are to be told.
   void over(LaunchLogMemory* log) noexcept;
 
+  // Whether there is something for deliver() to do. Two loads.
+  bool waiting() const { return told_count_.load(std::memory_order_acquire) < over_count_.load(std::memory_order_acquire); }
   // Hands the sink what is over by now, and waits for other threads that do, unless this one is one of them or `wait` is false. Call it
   // without a lock.
   void deliver(bool wait = true);

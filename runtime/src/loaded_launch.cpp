@@ -25,15 +25,15 @@ Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedL
   task->fault = nullptr;
   std::copy(launch.params.begin(), launch.params.end(), task->reserve_params(launch.params.size()));
 
-  std::unique_lock lock(enqueue_);
-  uses_.clear();
-  touched_.clear();
+  LaunchUses uses(launch.uses.size());
   for (const Use& use : launch.uses) {
-    uses_.push_back({memory_range(use.binding), use.access, false});
-    if (!empty(use.binding)) touched_.push_back({use.binding.memory.get(), use.access != ir::Access::In});
+    if (empty(use.binding)) continue;
+    const bool writes = use.access != ir::Access::In;
+    uses.touch(*use.binding.memory, writes);
+    if (use.access != ir::Access::Out) uses.read(memory_range(use.binding));
+    if (writes) uses.write(memory_range(use.binding), use.access == ir::Access::Out);
   }
-  io_sets(uses_, {}, sets_);
-  return submit_launch(std::move(lock), stream, task, facts, launch.name, nullptr);
+  return submit_launch(std::unique_lock(enqueue_), stream, task, facts, launch.name, uses, nullptr);
 }
 
 Error LocalServer::refused_loaded(std::uint64_t stream, std::span<const Use> uses, Error error) {

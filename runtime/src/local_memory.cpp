@@ -44,6 +44,7 @@ void LocalServer::free(Allocation& allocation) noexcept {
   }
   After after;
   order_write(allocation, after);  // nobody else can name it any more
+  if (const std::uint8_t lane = allocation.lane.load(std::memory_order_relaxed); lane != Allocation::kNoLane) enqueue_.flush(lane);
   log_.freed(allocation.id);
   if (allocation.storage->owner != nullptr) leave_adopted(allocation, after);
   const std::uint64_t bytes = allocation.storage->bytes;

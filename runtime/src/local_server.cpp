@@ -384,7 +384,7 @@ Error LocalServer::refused_launch(const LaunchPlan& plan, const LaunchRequest& r
 }
 
 bool LocalServer::time_to_confirm() {
-  if (++since_confirm_ < 64) return false;
+  if (++since_confirm_ < kConfirmEach) return false;
   since_confirm_ = 0;
   return true;
 }
@@ -417,6 +417,7 @@ LaunchLogMemory* LocalServer::take_log(const Program& program) {
 }
 
 Event LocalServer::confirm() {
+  enqueue_.flush();
   Event pending;
   After not_done;          // a queue runs in order: what comes after a task that is not over need not be asked for
   GivenBack over(slots_);  // many at a time
@@ -433,6 +434,8 @@ Event LocalServer::confirm() {
       GraphInstances::Faults faults = captures_.instances().over(view.slot);
       if (faults.trap) device_->trapped(*faults.trap);
       fault = std::move(faults.first);
+    } else if (view.slot != kNoSlot && slots_.left_nothing(view.slot)) {
+      over.add(view.slot);
     } else if (view.slot != kNoSlot) {
       nothing = slots_.did_nothing(view.slot);
       if (!nothing) fault = slots_.fault(view.slot);

@@ -9,12 +9,14 @@
 #include "src/allocation.h"
 #include "src/capture/captures.h"
 #include "src/device.h"
+#include "src/enqueue_lock.h"
 #include "src/failure/failure_store.h"
 #include "src/failure/io_sets.h"
 #include "src/failure/launch_log.h"
 #include "src/failure/scope.h"
 #include "src/fault_slots.h"
 #include "src/launch_logs.h"
+#include "src/launch_uses.h"
 #include "src/memory/memory_manager.h"
 #include "src/prepared_launch.h"
 #include "src/process.h"
@@ -30,8 +32,8 @@ struct Plane;           // strided.h
 struct StridedBinding;  // kiln/runtime/strided.h
 class Background;
 
-// Locks, outermost first: enqueue_, then those of the store, the log, the fault slots, the instances of graphs, the logs of launches,
-// memory and the device. None is held over a wait, a compilation or a copy.
+// Locks, outermost first: enqueue_ as a whole, then one of its lanes, then those of the store, the log, the instances of graphs, the logs
+// of launches, memory and the device. None is held over a wait, a compilation or a copy.
 class LocalServer final : public Server {
  public:
   LocalServer(std::unique_ptr<Device> device, Compiler* compiler);
@@ -129,7 +131,10 @@ class LocalServer final : public Server {
   FailureStore& failures() { return store_; }
   Programs& programs() { return programs_; }
   FaultSlots& fault_slots() { return slots_; }
-  std::size_t unconfirmed() const { return log_.size(); }
+  std::size_t unconfirmed() {
+    enqueue_.flush();
+    return log_.size();
+  }
   Device& device() { return *device_; }
 
  private:
@@ -217,11 +222,15 @@ class LocalServer final : public Server {
   Error failed_launch(const LaunchPlan& plan, const LaunchRequest& request, Error error);
   Result<void> enqueue(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked);
   static void describe_launch(Task& task, const DeviceProgram& program, const LaunchConfig& config);
-  // Orders, submits and notes a launch; what it does with memory is in sets_ and touched_, filled under `lock`, that of enqueueing, which
-  // ends here. Errors: it was skipped or refused, which its bytes know.
+  // Orders, submits and notes a launch, which does with memory what `uses` says, under `lock`, that of enqueueing, which ends here. Errors:
+  // it was skipped or refused, which its bytes know.
   // `conditional`: whether it does anything shows when it runs (LogNote::conditional).
-  Result<Event> submit_launch(std::unique_lock<std::mutex> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
-                              const std::shared_ptr<const std::string>& name, HeldSlot* slot, bool conditional = false);
+  Result<Event> submit_in_order(std::uint64_t stream, HeldTask& task, const LaunchFacts& facts, const std::string& name,
+                                const LaunchUses& uses, HeldSlot* slot, bool conditional, Stamp& stamp);
+  std::optional<Result<void>> enqueue_in_lane(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked);
+  Result<Event> submit_launch(std::unique_lock<EnqueueLock> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
+                              const std::shared_ptr<const std::string>& name, const LaunchUses& uses, HeldSlot* slot,
+                              bool conditional = false);
   // `turn`: of work that the caller does itself, for whose turn it waits.
   Result<void> transfer(std::uint64_t stream, HeldTask& task, LogKind kind, const Binding& to, const Binding* from,
                         std::optional<CallOrder::Wait>* turn = nullptr);
@@ -256,6 +265,7 @@ class LocalServer final : public Server {
                             Copy&& copy);
   void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot, const LaunchLogMemory* log);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
+  static void gather_uses(const LaunchPlan& plan, const LaunchRequest& request, LaunchUses& uses);  // of a launch that will run
   // Calls f(memory, writes) for each buffer that the launch reads or writes.
   template <class F>
   static void for_each_used(const LaunchPlan& plan, const LaunchRequest& request, F&& f);
@@ -268,7 +278,7 @@ class LocalServer final : public Server {
   std::unique_ptr<Device> device_;
   std::unique_ptr<MemoryManager> memory_;
   std::atomic<std::uint64_t> moves_{0};  // changed under the lock of enqueueing
-  Profiler profiler_{*device_};
+  Profiler profiler_{*device_, enqueue_};
   const unsigned process_ = process_number();
   const std::uint64_t fault_address_;
   FailureStore store_;
@@ -290,14 +300,11 @@ class LocalServer final : public Server {
   std::mutex adopted_mutex_;
   std::vector<Adopted> adopted_;
 
-  std::mutex enqueue_;  // guards what follows and the events of all allocations: the one order of enqueueing
-  IoSets sets_;         // reused, so that launches allocate nothing
+  // Guards what follows and the events of all allocations: the one order of enqueueing. What a lane of it guards is said there.
+  EnqueueLock enqueue_{log_};
+  IoSets sets_;  // reused, so that launches allocate nothing
   std::vector<BufferUse> uses_;
-  struct Touch {
-    Allocation* memory;
-    bool writes;  // else it reads
-  };
-  std::vector<Touch> touched_;
+  static constexpr std::uint32_t kConfirmEach = 64;  // launches
   std::uint32_t since_confirm_ = 0;
   Captures captures_{*this};
   std::unique_ptr<Background> background_;

@@ -36,6 +36,20 @@ void count(const Result<const Program*>& outcome) {
   else registration.failed(outcome.error());
 }
 
+std::vector<LaunchPlan::Use> uses_of(const LaunchFacts& facts, const std::vector<ir::Visibility>& io) {
+  std::vector<LaunchPlan::Use> uses;
+  std::size_t buffer = 0;
+  for (std::uint32_t i = 0; i < facts.params.size(); ++i) {
+    const ParamFacts& param = facts.params[i];
+    if (!param.is_buffer) continue;
+    const ir::Visibility how = buffer < io.size() ? io[buffer] : ir::Visibility::ReadWrite;
+    ++buffer;
+    const bool writes = ir::writes(how);
+    if (ir::reads(how) || writes) uses.push_back({i, ir::reads(how), writes, writes && param.access == ir::Access::Out && !param.strided});
+  }
+  return uses;
+}
+
 }  // namespace
 
 const LaunchPlan& Programs::plan(const Variant& variant, Mode mode) {
@@ -50,7 +64,9 @@ const LaunchPlan& Programs::plan(const Variant& variant, Mode mode) {
       return *found->second;
     }
   }
+  static std::atomic<std::uint64_t> last_number{0};
   auto made = std::make_unique<LaunchPlan>();
+  made->number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
   made->name = std::make_shared<const std::string>(variant.name());
   made->key_ = key;
   const Result<const ir::Prepared*> prepared = variant.prepared(checked ? Mode::Checked : Mode::Unchecked);
@@ -65,6 +81,7 @@ const LaunchPlan& Programs::plan(const Variant& variant, Mode mode) {
       made->error = requirements.error();
     }
     made->io = (*prepared)->io;
+    made->uses = uses_of(made->facts, made->io);
     made->layout = ir::param_layout((*prepared)->kernel, checked);
   }
   const std::unique_lock lock(mutex_);

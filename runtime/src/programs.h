@@ -32,11 +32,17 @@ struct Program {
 
 // All that a launch needs of a variant in a mode, besides its code. Lives as long as its Programs.
 struct LaunchPlan {
+  std::uint64_t number = 0;  // among the plans of the process, from 1 on; never used again
   LaunchFacts facts;
   std::shared_ptr<const std::string> name;
   std::optional<Error> error;  // the kernel could not be recorded or prepared; what follows is empty then
   Requirements requirements;
   std::vector<ir::Visibility> io;
+  struct Use {
+    std::uint32_t param = 0;
+    bool reads = false, writes = false, covers = false;
+  };
+  std::vector<Use> uses;  // of the buffers that it reads or writes
   ir::ParamLayout layout;
 
  private:

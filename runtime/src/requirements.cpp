@@ -1,5 +1,6 @@
 #include "src/requirements.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -107,6 +108,10 @@ Result<Requirements> Requirements::of(const ir::Kernel& kernel) {
     out.relations_.push_back(std::move(relation));
   }
   return out;
+}
+
+bool Requirements::reads(std::size_t param) const {
+  return std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return s.code == ir::Opcode::Param && s.param == param; });
 }
 
 std::uint64_t Requirements::value(const Step& step, const LaunchConfig& config, std::span<const LaunchArg> args,

@@ -1,5 +1,6 @@
 // The require(...) of a kernel, evaluated by the host at each launch.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@ class Requirements {
   // The first requirement that does not hold, with its text and the values of both sides (rule SizeRequirementViolated). Arguments as
   // validated. O(operations); allocates nothing when all hold.
   std::optional<Error> check(const LaunchConfig& config, std::span<const LaunchArg> args) const;
+  bool reads(std::size_t param) const;           // whether one of them depends on the value of this scalar
   bool uses_grid() const { return uses_grid_; }  // one of them depends on how many blocks there are
 
  private:

@@ -15,15 +15,17 @@ struct LocalServer::EnqueuesNothing {
 
 template <class Operation, class Claim>
 auto LocalServer::enter(Operation&& operation, Claim&& claim_writes) -> decltype(operation()) try {
-  if (auto ok = same_process(); !ok.has_value()) return ok.error();
+  if (forked()) return same_process().error();
   if constexpr (!std::same_as<std::remove_cvref_t<Claim>, EnqueuesNothing>) {
-    if (auto ok = room_in_call(); !ok.has_value()) {
-      claim_writes(ok.error());
-      return ok.error();
+    if (CallOrder::current() != nullptr) {
+      if (auto ok = room_in_call(); !ok.has_value()) {
+        claim_writes(ok.error());
+        return ok.error();
+      }
     }
   }
   auto result = operation();
-  logs_.deliver(CallOrder::current() == nullptr);  // a host call waits for nobody's sink
+  if (logs_.waiting()) logs_.deliver(CallOrder::current() == nullptr);  // a host call waits for nobody's sink
   if (!result.has_value()) note_failure(result.error());
   return result;
 } catch (const std::bad_alloc&) {

@@ -6,7 +6,7 @@ namespace kiln::bench {
 
 std::vector<Row> runtime() {
   std::vector<Row> rows;
-  for (const auto part : {runtime_memory, runtime_graph}) {
+  for (const auto part : {runtime_memory, launch_over_null_driver, runtime_launches, runtime_graph}) {
     for (Row& row : part()) rows.push_back(std::move(row));
   }
   return rows;

@@ -1,11 +1,9 @@
 // What a replay of a graph costs the host, beside issuing its launches.
-#include <cstdlib>
-#include <filesystem>
-
 #include "benches.h"
 #include "kernels.h"
 #include "kiln/runtime/graph.h"
 #include "measure.h"
+#include "null_driver.h"
 #include "runtime_rows.h"
 
 namespace kiln::bench {
@@ -58,20 +56,16 @@ std::vector<Row> runtime_graph() {
   const Client cpu = Client::open("cpu").value();
   rows.push_back(replay(cpu, "replay of 1000 launches, cpu, the host's part", "the target is 1/3 at most", 30, false));
   rows.push_back(replay(cpu, "replay of 1000 launches, cpu, and waiting for it", "", 30, true));
-  const char* elsewhere = std::getenv("KILN_NULL_DRIVER");  // away from the build tree
-  const std::string library = elsewhere != nullptr && *elsewhere != 0 ? elsewhere : KILN_NULL_DRIVER;
-  const char* device = std::getenv("KILN_DEVICE");
-  if (!std::filesystem::exists(library) || (device != nullptr && *device != 0)) {  // the process has one driver
+  const NullDriver driver;
+  if (!driver.why.empty()) {
     Row row;
     row.name = "replay of 1000 launches, cuda on a null driver";
     row.unit = "us";
-    row.why = "needs " + library + " and no KILN_DEVICE";
+    row.why = driver.why;
     rows.push_back(row);
     return rows;
   }
-  setenv("KILN_CUDA_LIBRARY", library.c_str(), 1);
-  rows.push_back(
-      replay(Client::open("cuda").value(), "replay of 1000 launches, cuda on a null driver", "the target is 1/10 at most", 100, false));
+  rows.push_back(replay(driver.client(), "replay of 1000 launches, cuda on a null driver", "the target is 1/10 at most", 100, false));
   return rows;
 }
 

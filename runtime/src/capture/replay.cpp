@@ -101,6 +101,7 @@ Result<Event> Captures::submit(std::uint64_t stream, GraphState& graph, GraphIns
     const std::lock_guard lock(server_.enqueue_);
     if (graph.destroyed) return destroyed_graph(body);
     ExecuteScope scope = ExecuteScope::launching(server_.store_, *body.name, graph.sets);
+    task->order = scope.stamp();
     const Outcome<void> outcome = scope.execute([&]() -> Result<void> {
       After after;
       for (const GraphTouch& touch : graph.touches) {

@@ -253,6 +253,7 @@ void FailureStore::written(std::span<const MemoryRange> ranges) {
 }
 
 void FailureStore::clear(std::uint64_t memory) noexcept {
+  if (quiet_.load(std::memory_order_acquire)) return;  // whoever named the memory has done so before
   const Change change(*this);
   Tags tags(nodes_);
   claims_.clear(memory, &tags);
@@ -271,23 +272,19 @@ void FailureStore::prune(FailureId failure) {
 
 // --- scopes and the launch log ----------------------------------------------------------------------------------------
 
-FailureStore::Entered FailureStore::enter(std::string_view name, std::span<const MemoryRange> reads,
-                                          std::span<const MemoryRange> writes) noexcept {
-  // The stamp first: whoever has a later one than a finding sees its claims, and whoever has an earlier one is looked at again by the log.
-  const Stamp stamp = next_stamp();
-  if (quiet_.load(std::memory_order_acquire)) return {stamp, std::nullopt};
+std::optional<Claimed> FailureStore::pass_on(Stamp stamp, std::string_view name, std::span<const MemoryRange> reads,
+                                             std::span<const MemoryRange> writes) noexcept {
   const Change change(*this);
-  Entered entered{stamp, find(reads, kEver)};
-  if (!entered.claimed) return entered;
+  std::optional<Claimed> claimed = find(reads, kEver);
+  if (!claimed) return claimed;
   try {
-    add_skip(entered.claimed->failure, name, entered.claimed->memory, entered.claimed->parameter, writes, Propagation::Skipped);
-    put(entered.claimed->failure, writes, entered.stamp);
+    add_skip(claimed->failure, name, claimed->memory, claimed->parameter, writes, Propagation::Skipped);
+    put(claimed->failure, writes, stamp);
   } catch (...) { lost_ = true; }
-  return entered;
+  return claimed;
 }
 
-void FailureStore::succeed(Stamp stamp, std::span<const MemoryRange> covers) noexcept {
-  if (quiet_.load(std::memory_order_acquire)) return;
+void FailureStore::end_claims(Stamp stamp, std::span<const MemoryRange> covers) noexcept {
   const Change change(*this);
   try {
     Tags tags(nodes_);

@@ -90,9 +90,25 @@ class FailureStore {
     std::optional<Claimed> claimed;  // set: an input was claimed, and the writes carry that failure now
   };
   // Looks at `reads`; a claim there is passed on to `writes` with a record that `name` needed it.
-  Entered enter(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes) noexcept;
+  Entered enter(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes) noexcept {
+    Entered entered;
+    if (enter(entered.stamp)) entered.claimed = pass_on(entered.stamp, name, reads, writes);
+    return entered;
+  }
+  // The same in two steps. Takes the stamp of an operation that is entered now. False: nothing is claimed, so that there is nothing to pass
+  // on. The stamp first: whoever has a later one than a finding sees its claims, and whoever has an earlier one is looked at again by the
+  // log.
+  bool enter(Stamp& stamp) noexcept {
+    stamp = next_stamp();
+    return !quiet_.load(std::memory_order_acquire);
+  }
+  // The second, where the first one says so: the claim, if there is one.
+  std::optional<Claimed> pass_on(Stamp stamp, std::string_view name, std::span<const MemoryRange> reads,
+                                 std::span<const MemoryRange> writes) noexcept;
   // An operation of that stamp went well: older claims on `covers` end (they stay when there is no memory to split them).
-  void succeed(Stamp stamp, std::span<const MemoryRange> covers) noexcept;
+  void succeed(Stamp stamp, std::span<const MemoryRange> covers) noexcept {
+    if (!quiet_.load(std::memory_order_acquire)) end_claims(stamp, covers);
+  }
   // An operation of that stamp failed: `writes` are claimed. Returns the new failure, 0 when there were no bytes to claim. Never throws:
   // when there is no memory to note a claim with, the store counts everything as claimed from then on rather than let a failure be read as
   // data.
@@ -136,6 +152,7 @@ class FailureStore {
     std::lock_guard<std::mutex> lock_;
   };
 
+  void end_claims(Stamp stamp, std::span<const MemoryRange> covers) noexcept;
   std::optional<Claimed> find(std::span<const MemoryRange> ranges, Stamp before) const;
   Error describe(FailureId failure, std::uint64_t memory) const;
   FailureId mint(Error error);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,11 +33,11 @@ std::string_view name_of(const std::shared_ptr<const std::string>& name, LogKind
 }  // namespace
 
 template <class T>
-void LaunchLog::Ring<T>::reserve(std::size_t more) {
-  if (size() + more <= slots_.size()) return;
+void LaunchLog::Ring<T>::grow(std::size_t more) {
   std::vector<T> larger(std::bit_ceil((size() + more) < 16 ? std::size_t{16} : size() + more));
   for (std::uint64_t i = begin_; i != end_; ++i) larger[i & (larger.size() - 1)] = std::move((*this)[i]);
   slots_ = std::move(larger);
+  room_ = slots_.size();
 }
 
 void LaunchLog::push(const LogNote& note, std::uint64_t freed_memory, bool claimed) {
@@ -61,12 +62,36 @@ void LaunchLog::push(const LogNote& note, std::uint64_t freed_memory, bool claim
   entry.freed = freed_memory;
   entry.fault.reset();
   entry.read = nullptr;
-  for (const auto& set : {note.reads, note.writes, note.covers})
-    for (const MemoryRange& range : set) ranges_.push(range);
+  for (const MemoryRange& range : note.reads) ranges_.push(range);
+  for (const MemoryRange& range : note.writes) ranges_.push(range);
+  for (const MemoryRange& range : note.covers) ranges_.push(range);
 }
 
 Ticket LaunchLog::append(const LogNote& note) noexcept {
   const std::lock_guard lock(mutex_);
+  return append_locked(note);
+}
+
+void LaunchLog::append(LaneNotes& notes) noexcept {
+  if (notes.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t i = 0; i < notes.count_; ++i) {
+    const LaneNotes::Note& note = notes.notes_[i];
+    const MemoryRange* const ranges = notes.ranges_.data() + note.first;
+    append_locked({.kind = LogKind::Launch,
+                   .name = {std::shared_ptr<const std::string>(), note.name},  // not counted
+                   .stamp = note.stamp,
+                   .reads = {ranges, note.reads},
+                   .writes = {ranges + note.reads, note.writes},
+                   .covers = {ranges + note.reads + note.writes, note.covers},
+                   .stream = note.at.queue,
+                   .position = note.at.position,
+                   .slot = note.slot});
+  }
+  notes.count_ = notes.used_ = 0;
+}
+
+Ticket LaunchLog::append_locked(const LogNote& note) noexcept {
   bool claimed = false;
   if (note.stamp < last_finding_)
     claimed = store_.reconsider(name_of(note.name, note.kind), note.reads, note.writes,

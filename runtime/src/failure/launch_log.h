@@ -1,16 +1,18 @@
 // LaunchLog: the operations of one device whose late faults are not known yet, in the order in which they were enqueued, so that a fault
 // that shows after the fact has the effects it would have had if it had been known at once.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "failure_store.h"
+#include "src/events.h"
+#include "src/short_lock.h"
 
 namespace kiln::rt {
 
@@ -31,6 +33,42 @@ struct LogNote {
   // Whether it does anything at all is known when it is confirmed (Verdict::nothing). Until then it ends no claims: `covers` are not to be
   // among those of its scope. A reader that a fault found meanwhile concerns may be told too much, never too little.
   bool conditional = false;
+};
+
+// Launches of one queue on their way to the log, for whoever comes by often and does not want its lock each time. Not synchronised.
+class LaneNotes {
+ public:
+  // Whether one more launch, with so many ranges, has room; else the log is to take them first.
+  bool has_room(std::size_t ranges) const { return count_ < kNotes && used_ + ranges <= kRanges; }
+  bool empty() const { return count_ == 0; }
+  // Precondition: has_room. What is named outlives the launch's place in the log.
+  void add(const std::string& name, Stamp stamp, Event at, std::uint32_t slot, std::span<const MemoryRange> reads,
+           std::span<const MemoryRange> writes, std::span<const MemoryRange> covers) {
+    notes_[count_++] = {&name,
+                        stamp,
+                        at,
+                        slot,
+                        used_,
+                        static_cast<std::uint32_t>(reads.size()),
+                        static_cast<std::uint32_t>(writes.size()),
+                        static_cast<std::uint32_t>(covers.size())};
+    for (const MemoryRange& range : reads) ranges_[used_++] = range;
+    for (const MemoryRange& range : writes) ranges_[used_++] = range;
+    for (const MemoryRange& range : covers) ranges_[used_++] = range;
+  }
+
+ private:
+  friend class LaunchLog;
+  static constexpr std::uint32_t kNotes = 16, kRanges = 64;
+  struct Note {
+    const std::string* name = nullptr;
+    Stamp stamp = 0;
+    Event at;
+    std::uint32_t slot = kNoSlot, first = 0, reads = 0, writes = 0, covers = 0;
+  };
+  std::uint32_t count_ = 0, used_ = 0;
+  std::array<Note, kNotes> notes_;
+  std::array<MemoryRange, kRanges> ranges_;
 };
 
 // What the inspector sees.
@@ -105,6 +143,9 @@ class LaunchLog {
   // the scope's entering and now, the operation is treated as enqueued after it: claims on its inputs pass on to its outputs. Never throws:
   // without memory for the entry the outputs are claimed, since their faults could not be found any more; 0 then.
   Ticket append(const LogNote& note) noexcept;
+  // The same of them all, in their order, however long ago they settled, as long as nothing else that touches the same memory was appended
+  // since; none are left. The record of one for which there is no memory is never looked at, nor its slot given back.
+  void append(LaneNotes& notes) noexcept;
   // The memory is free: its claims end, in the store too, and no later finding claims it again.
   void freed(std::uint64_t memory) noexcept;
 
@@ -155,20 +196,26 @@ class LaunchLog {
     std::uint64_t begin() const { return begin_; }
     std::uint64_t end() const { return end_; }
     std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
-    std::size_t room() const { return slots_.size(); }
-    T& operator[](std::uint64_t i) { return slots_[i & (slots_.size() - 1)]; }
-    const T& operator[](std::uint64_t i) const { return slots_[i & (slots_.size() - 1)]; }
-    void reserve(std::size_t more);                         // strong guarantee
+    std::size_t room() const { return room_; }
+    T& operator[](std::uint64_t i) { return slots_[i & (room_ - 1)]; }
+    const T& operator[](std::uint64_t i) const { return slots_[i & (room_ - 1)]; }
+    void reserve(std::size_t more) {  // strong guarantee
+      if (size() + more > room_) grow(more);
+    }
     void push(const T& value) { (*this)[end_++] = value; }  // room was reserved
     T& push_used() { return (*this)[end_++]; }              // with what was there before; room was reserved
     void drop_to(std::uint64_t i) { begin_ = i; }
 
    private:
-    std::vector<T> slots_;  // a power of two
+    void grow(std::size_t more);
+
+    std::vector<T> slots_;
+    std::uint64_t room_ = 0;  // of them, a power of two
     std::uint64_t begin_ = 0, end_ = 0;
   };
 
   std::size_t confirm_with(const Inspector& inspector, Ticket up_to);
+  Ticket append_locked(const LogNote& note) noexcept;
   void push(const LogNote& note, std::uint64_t freed_memory, bool claimed);
   std::size_t settle_faults(std::uint64_t from);
   void resolve(Entry& entry, bool ran);
@@ -176,7 +223,7 @@ class LaunchLog {
 
   FailureStore& store_;
   LateFailures* late_ = nullptr;
-  mutable std::mutex mutex_;
+  mutable ShortLock mutex_;
   Ring<Entry> entries_;  // entry number i has ticket i + 1
   Ring<MemoryRange> ranges_;
   std::vector<MemoryRange> covers_;  // reused

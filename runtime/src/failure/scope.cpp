@@ -4,25 +4,11 @@
 
 namespace kiln::rt {
 
-ExecuteScope::ExecuteScope(FailureStore& store, std::string_view name, std::span<const MemoryRange> reads,
-                           std::span<const MemoryRange> writes, std::span<const MemoryRange> covers, ScopeObserver* observer)
-    : store_(store), name_(name), writes_(writes), covers_(covers), observer_(observer) {
-  FailureStore::Entered entered = store_.enter(name, reads, writes);
-  stamp_ = entered.stamp;
-  claimed_ = std::move(entered.claimed);
+void ExecuteScope::pass_on(std::span<const MemoryRange> reads) {
+  claimed_ = store_.pass_on(stamp_, name_, reads, writes_);
   if (!claimed_) return;
   open_ = false;
   if (observer_) observer_->on_failure(claimed_->error);
-}
-
-ExecuteScope ExecuteScope::over(FailureStore& store, std::span<const MemoryRange> writes, std::span<const MemoryRange> covers,
-                                ScopeObserver* observer) {
-  return ExecuteScope(store, {}, {}, writes, covers, observer);
-}
-
-ExecuteScope ExecuteScope::launching(FailureStore& store, std::string_view name, std::span<const MemoryRange> reads,
-                                     std::span<const MemoryRange> writes, std::span<const MemoryRange> covers, ScopeObserver* observer) {
-  return ExecuteScope(store, name, reads, writes, covers, observer);
 }
 
 Error ExecuteScope::failed_writing(FailureStore& store, std::span<const MemoryRange> writes, Error error, ScopeObserver* observer) {
@@ -31,8 +17,7 @@ Error ExecuteScope::failed_writing(FailureStore& store, std::span<const MemoryRa
   return error;
 }
 
-ExecuteScope::~ExecuteScope() {
-  if (!open_) return;
+void ExecuteScope::tear_down() noexcept {
   store_.fail(stamp_, writes_, torn_down());
   if (observer_) observer_->on_failure(torn_down());
 }
@@ -47,11 +32,6 @@ Error ExecuteScope::skip_error() const {
   data.failure = claimed_->failure;
   data.causes.push_back(claimed_->error);
   return Error(std::move(data));
-}
-
-void ExecuteScope::settle_success() {
-  open_ = false;
-  store_.succeed(stamp_, covers_);
 }
 
 void ExecuteScope::settle_failure(const Error& error) {

@@ -85,9 +85,17 @@ class ExecuteScope {
 
  private:
   ExecuteScope(FailureStore& store, std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes,
-               std::span<const MemoryRange> covers, ScopeObserver* observer);
-  void settle_success();
+               std::span<const MemoryRange> covers, ScopeObserver* observer)
+      : store_(store), name_(name), writes_(writes), covers_(covers), observer_(observer) {
+    if (store_.enter(stamp_)) pass_on(reads);
+  }
+  void pass_on(std::span<const MemoryRange> reads);
+  void settle_success() {
+    open_ = false;
+    store_.succeed(stamp_, covers_);
+  }
   void settle_failure(const Error& error);
+  void tear_down() noexcept;
 
   FailureStore& store_;
   std::string_view name_;
@@ -97,5 +105,18 @@ class ExecuteScope {
   std::optional<Claimed> claimed_;
   bool open_ = true;  // the provisional claim is held
 };
+
+inline ExecuteScope ExecuteScope::over(FailureStore& store, std::span<const MemoryRange> writes, std::span<const MemoryRange> covers,
+                                       ScopeObserver* observer) {
+  return ExecuteScope(store, {}, {}, writes, covers, observer);
+}
+inline ExecuteScope ExecuteScope::launching(FailureStore& store, std::string_view name, std::span<const MemoryRange> reads,
+                                            std::span<const MemoryRange> writes, std::span<const MemoryRange> covers,
+                                            ScopeObserver* observer) {
+  return ExecuteScope(store, name, reads, writes, covers, observer);
+}
+inline ExecuteScope::~ExecuteScope() {
+  if (open_) tear_down();
+}
 
 }  // namespace kiln::rt

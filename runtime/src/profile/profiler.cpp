@@ -41,7 +41,7 @@ Error not_measured(const char* why) {
 
 }  // namespace
 
-Profiler::Profiler(Device& device) : device_(device), marks_(device) { update(); }
+Profiler::Profiler(Device& device, EnqueueLock& enqueue) : device_(device), enqueue_(enqueue), marks_(device) { update(); }
 
 Profiler::~Profiler() { device_.watch(nullptr); }
 
@@ -283,7 +283,10 @@ Result<void> Profiler::attach(std::uint64_t timeline, std::size_t capacity) {
   HeldTask task(device_);
   task->kind = Task::Kind::Marker;
   task->end = *mark;
-  const Result<Event> event = task.submit(queue, {});
+  const Result<Event> event = [&] {
+    const std::lock_guard lock(enqueue_);
+    return task.submit(queue, {});
+  }();
   if (!event.has_value()) {
     marks_.give_back(*mark);
     return event.error();

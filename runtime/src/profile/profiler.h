@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/device.h"
+#include "src/enqueue_lock.h"
 #include "src/failure/launch_log.h"
 #include "src/profile/time_marks.h"
 #include "src/profile/trace.h"
@@ -17,8 +18,8 @@ namespace kiln::rt {
 // Thread-safe; its lock is taken last but for those of the marks and the device's queues, and never held while anything waits.
 class Profiler final : public TaskWatcher, public LateFailures {
  public:
-  explicit Profiler(Device& device);
-  ~Profiler() override;  // the device's work is over
+  Profiler(Device& device, EnqueueLock& enqueue);  // the second: the lock of enqueueing
+  ~Profiler() override;                            // the device's work is over
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
@@ -89,6 +90,7 @@ class Profiler final : public TaskWatcher, public LateFailures {
   bool set_mark(TimeMark*& mark, TimeMark*& mine);
 
   Device& device_;
+  EnqueueLock& enqueue_;
   TimeMarks marks_;
   std::atomic<std::uint32_t> open_{0};
   std::atomic<std::uint64_t> recording_{0};  // which timeline

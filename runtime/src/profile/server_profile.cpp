@@ -26,6 +26,7 @@ Result<Event> LocalServer::submit_mark(std::uint32_t queue, TimeMark*& mark) {
   HeldTask task(*device_);
   task->kind = Task::Kind::Marker;
   task->end = *taken;
+  const std::unique_lock lock(enqueue_);
   Result<Event> event = task.submit(queue, {});
   if (event.has_value()) mark = *taken;
   else profiler_.marks().give_back(*taken);
