@@ -129,7 +129,8 @@ TEST_CASE("where the driver has no stream or event for work behind a host call, 
   for (const char* entry : {"cuStreamCreateWithPriority", "cuEventCreate"}) {
     CAPTURE(entry);
     const Client client = sim_server_client();
-    const Stream stream = client.stream();  // nothing was done there yet
+    // Its queue is not that of the default stream, whatever streams there were before: nothing was done there yet.
+    const Stream stream = client.stream(StreamPriority::High);
     const auto x = made(client, of(4, 7)), y = made(client, of(4, 8));
     client.sync().value();
     {
