@@ -15,10 +15,13 @@ constexpr std::size_t kGraphs = 4, kOperations = 400;
 void World::capture() {
   if (!recorded_) {
     note("prepare");
-    auto prepared = GraphCapture::prepare(own_);
-    if (!prepared.has_value()) return excused(prepared.error()) ? void() : wrong("preparing a capture gave: " + prepared.error().text());
-    together_.prepared.fetch_add(1);
+    together_.prepared.fetch_add(1);  // before there is one that a cleanup of another thread could meet
     together_.captures.fetch_add(1);
+    auto prepared = GraphCapture::prepare(own_);
+    if (!prepared.has_value()) {
+      together_.captures.fetch_sub(1);
+      return excused(prepared.error()) ? void() : wrong("preparing a capture gave: " + prepared.error().text());
+    }
     recorded_.emplace(Recorded{std::move(*prepared)});
     if (!is_capturing(own_)) wrong("a stream that was prepared is not being captured");
     return;
