@@ -11,14 +11,6 @@ namespace {
 
 constexpr const char* kNoPeer = "a launch of CUDA needs a GPU";
 
-Row row(std::string name, std::string unit, std::string why) {
-  Row r;
-  r.name = std::move(name);
-  r.unit = std::move(unit);
-  r.why = std::move(why);
-  return r;
-}
-
 }  // namespace
 
 std::vector<Row> launch() {

@@ -7,13 +7,13 @@ namespace kiln::bench {
 
 NullDriver::NullDriver() {
   const char* elsewhere = std::getenv("KILN_NULL_DRIVER");  // away from the build tree
-  library = elsewhere != nullptr && *elsewhere != 0 ? elsewhere : KILN_NULL_DRIVER;
+  file = elsewhere != nullptr && *elsewhere != 0 ? elsewhere : KILN_NULL_DRIVER;
   const char* device = std::getenv("KILN_DEVICE");
-  if (!std::filesystem::exists(library) || (device != nullptr && *device != 0)) {
-    why = "needs " + library + " and no KILN_DEVICE";
+  if (!std::filesystem::exists(file) || (device != nullptr && *device != 0)) {
+    why = "needs " + file + " and no KILN_DEVICE";
     return;
   }
-  setenv("KILN_CUDA_LIBRARY", library.c_str(), 1);
+  setenv("KILN_CUDA_LIBRARY", file.c_str(), 1);
   const Result<Client> opened = Client::open("cuda");
   if (!opened.has_value()) why = opened.error().data().message;
 }

@@ -9,8 +9,8 @@ namespace kiln::bench {
 // A process has one driver: this sees to it that it is that one, before any other was opened.
 struct NullDriver {
   NullDriver();
-  std::string library, why;  // the second: why it cannot be used; else empty
-  Client client() const;     // of its one device. Precondition: why is empty
+  std::string file, why;  // the second: why it cannot be used; else empty
+  Client client() const;  // of its one device. Precondition: why is empty
 };
 
 }  // namespace kiln::bench

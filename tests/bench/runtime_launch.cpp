@@ -14,14 +14,6 @@
 namespace kiln::bench {
 namespace {
 
-Row row(std::string name, std::string unit, std::string why) {
-  Row r;
-  r.name = std::move(name);
-  r.unit = std::move(unit);
-  r.why = std::move(why);
-  return r;
-}
-
 // A stream of its own, and what a kernel with two buffers and a scalar needs.
 struct Launcher {
   explicit Launcher(const Client& client)
@@ -66,11 +58,11 @@ std::vector<Row> launch_over_null_driver() {
       ready = row("... of a prepared launch, over the bare call", "ns", "cheaper than that"),
       allocated = row("... allocations a launch", "count", "the target is 0");
   const NullDriver driver;
-  void* handle = driver.why.empty() ? dlopen(driver.library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  void* handle = driver.why.empty() ? dlopen(driver.file.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
   const auto bare =
       reinterpret_cast<int (*)(const void*, void*, void**, void**)>(handle != nullptr ? dlsym(handle, "cuLaunchKernelEx") : nullptr);
   if (bare == nullptr) {
-    whole.why = driver.why.empty() ? driver.library + " has no cuLaunchKernelEx" : driver.why;
+    whole.why = driver.why.empty() ? driver.file + " has no cuLaunchKernelEx" : driver.why;
     return {whole};
   }
   Launcher launcher(driver.client());
