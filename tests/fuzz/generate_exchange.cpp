@@ -62,6 +62,8 @@ void Generator::barrier_statement() {
   std::vector<Value> before;  // live across the barrier
   for (std::uint32_t i = 0; i < 2 && !scope_.empty(); ++i) before.push_back(r_.pick(scope_));
   before.push_back(varying(r_.pick(own_).type));
+  // Asked before, and gone by behind: what it compares has no use there, and so is seldom kept.
+  const ValueId asked = r_.chance(30) ? (r_.chance(50) ? lanes_against_uniform() : new_divergent_bool()) : kNone;
   const std::uint32_t kind = r_.below(6);
   if (kind == 0) {
     b_.barrier();
@@ -86,6 +88,7 @@ void Generator::barrier_statement() {
     b_.barrier();
   }
   for (const Value& v : before) fold(v.id);
+  if (asked != kNone) in_region(b_.if_(asked), 0, [&] { assign(); });
 }
 
 void Generator::atomic_statement() {

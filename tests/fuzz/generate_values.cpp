@@ -31,6 +31,8 @@ const std::vector<PureOp>& pure_ops() {
   return list;
 }
 
+const std::vector<Opcode> compares{Opcode::Lt, Opcode::Le, Opcode::Gt, Opcode::Ge, Opcode::Eq, Opcode::Ne};
+
 }  // namespace
 
 Generator::Value Generator::keep(ValueId id, bool uniform) {
@@ -115,8 +117,14 @@ ValueId Generator::divergent_bool() {
   return keep(new_divergent_bool(), false).id;
 }
 
+// Lanes side by side against what is the same for all of them, and has no other use.
+ValueId Generator::lanes_against_uniform() {
+  const ValueId same = r_.chance(70) ? load_input(Type::U32, true).id : value(Type::U32, 1, true).id;
+  return b_.binary(r_.pick(compares), b_.query(r_.chance(50) ? Opcode::ThreadId : Opcode::GlobalId, 0),
+                   b_.binary(Opcode::Rem, same, b_.const_u32(threads_ + 1)));
+}
+
 ValueId Generator::new_divergent_bool() {
-  static const std::vector<Opcode> compares{Opcode::Lt, Opcode::Le, Opcode::Gt, Opcode::Ge, Opcode::Eq, Opcode::Ne};
   const std::uint32_t live = threads_ < 32 ? threads_ : 32;
   switch (r_.below(8)) {
     case 0: return b_.binary(r_.pick(compares), b_.query(Opcode::LaneId), b_.const_u32(r_.below(live + 1)));
@@ -129,11 +137,7 @@ ValueId Generator::new_divergent_bool() {
       const Value x = varying(t), y = r_.chance(50) ? varying(t) : value(t, 1);
       return b_.binary(r_.pick(compares), x.id, y.id);
     }
-    case 6: {  // lanes side by side against what is the same for all of them, and has no other use
-      const ValueId same = r_.chance(70) ? load_input(Type::U32, true).id : value(Type::U32, 1, true).id;
-      return b_.binary(r_.pick(compares), b_.query(r_.chance(50) ? Opcode::ThreadId : Opcode::GlobalId, 0),
-                       b_.binary(Opcode::Rem, same, b_.const_u32(threads_ + 1)));
-    }
+    case 6: return lanes_against_uniform();
     default: return value(Type::Bool, 2).id;
   }
 }

@@ -100,6 +100,7 @@ class Generator {
   Value varying(Type t);     // hardly ever the same in all lanes
   ValueId divergent_bool();  // a condition on which the lanes of a warp part, now and then one that was asked before
   ValueId new_divergent_bool();
+  ValueId lanes_against_uniform();
   ValueId no_nan(ValueId v);  // zero in the place of NaN, where its sign or payload would show
   bool too_dear(Opcode code, Type t);
 
