@@ -93,9 +93,11 @@ run_tests() {
     if [ -x "$tree/bin/kiln_test_$name" ]; then areas+=("$name"); else filters+=("*$name*"); fi
   done
   local programs=()
-  for program in "$tree"/bin/kiln_test_*; do
+  # The longest first, so that no processor waits for one of them at the end.
+  for program in "$tree"/bin/kiln_test_{conformance,runtime} "$tree"/bin/kiln_test_*; do
     [ -x "$program" ] || continue
     name="${program##*/kiln_test_}"
+    case " ${programs[*]} " in *" $name "*) continue ;; esac
     if [ ${#areas[@]} -gt 0 ]; then
       case " ${areas[*]} " in *" $name "*) ;; *) continue ;; esac
     fi

@@ -184,14 +184,17 @@ TEST_CASE("every operation gives the same bits on every device with operands fro
   options.ptx = true;
   options.assemble = false;
   const std::vector<std::string> levels = fuzz::host_levels();
-  std::size_t turn = 0;
+  std::size_t math_turn = 0, mode_turn = 0;
   for (const Table& t : tables()) {
     const bool slow = t.code == Opcode::Rem && ir::is_float(t.result);
     // A math function is expanded into operations that have rows of their own: the levels take turns.
-    if (ir::is_math_function(t.code)) options.levels = {levels[turn++ % levels.size()]};
+    if (ir::is_math_function(t.code)) options.levels = {levels[math_turn++ % levels.size()]};
     // Of f16 and bf16 the lowest level has one way and those with conversions of f16 another.
     else if (ir::is_half(t.result) || ir::is_half(t.operands.back())) options.levels = {levels.front(), levels.back()};
     else options.levels = levels;
+    // A check stands before an access and never in an operation: with and without take turns, from one type of an operation to the next.
+    options.checked = mode_turn++ % 2 == 0;
+    options.unchecked = !options.checked;
     const auto wrong = fuzz::check(loaded(t, slow ? 200 : 500, 96, random), options);
     CHECK_MESSAGE(!wrong, title(t), ": ", wrong ? *wrong : "");
   }
