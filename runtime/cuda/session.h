@@ -64,11 +64,16 @@ class Session {
   std::optional<Error> first_failure() const;  // set once poisoned
   Error lost(Phase phase) const;               // of an operation that is not even tried. Precondition: poisoned()
 
-  // Asked once, when the device is poisoned: the kernels that may have been running, first submitted first. Set before the session is
-  // shared.
-  void on_poison(std::function<std::vector<std::string>()> suspects) { suspects_ = std::move(suspects); }
+  // Asked once, when the device is poisoned, under the session's lock: the kernels that may have been running, first submitted first.
+  void on_poison(std::function<std::vector<std::string>()> suspects) {
+    const std::lock_guard lock(mutex_);
+    suspects_ = std::move(suspects);
+  }
   // And the trap that did it, where a kernel left word of one.
-  void ask_for_trap(std::function<std::optional<Error>()> trap) { trap_ = std::move(trap); }
+  void ask_for_trap(std::function<std::optional<Error>()> trap) {
+    const std::lock_guard lock(mutex_);
+    trap_ = std::move(trap);
+  }
 
  private:
   Session(const Driver& driver, CUdevice device) : driver_(driver), device_(device) {}
@@ -78,11 +83,12 @@ class Session {
   const CUdevice device_;
   CUcontext context_ = nullptr;
   std::string name_;
-  std::function<std::vector<std::string>()> suspects_;
-  std::function<std::optional<Error>()> trap_;
   std::atomic<bool> poisoned_{false};
   mutable std::mutex mutex_;
-  std::optional<Error> first_;  // guarded
+  // Guarded by it; the first two are emptied while threads of the device still run.
+  std::function<std::vector<std::string>()> suspects_;
+  std::function<std::optional<Error>()> trap_;
+  std::optional<Error> first_;
 };
 
 }  // namespace kiln::cuda

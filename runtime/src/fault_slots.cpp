@@ -75,6 +75,29 @@ Error no_scratch(const ir::FaultRecord& record, const Program& program) {
       {.kernel = *program.name, .requested = record.index});
 }
 
+// trap() looks at a record that another thread may meanwhile give back and begin anew. So each field is cleared by a release, once this was
+// counted, and copied by an acquire: who has anything of what came after sees that the count is another.
+template <class F, class... Record>
+void for_each_field(F&& f, Record&... records) {
+  f(records.trapped...);
+  f(records.state...);
+  f(records.kind...);
+  f(records.site...);
+  f(records.dimension...);
+  f(records.index...);
+  f(records.extent...);
+  for (unsigned d = 0; d < 3; ++d) {
+    f(records.thread[d]...);
+    f(records.block[d]...);
+  }
+}
+
+ir::FaultRecord copy_of(ir::FaultRecord& record) {
+  ir::FaultRecord copy;
+  for_each_field([](auto& from, auto& to) { to = std::atomic_ref(from).load(std::memory_order_acquire); }, record, copy);
+  return copy;
+}
+
 }  // namespace
 
 BoundsFault bounds_fault(const ir::FaultRecord& record, std::span<const ir::FaultSite> sites) {
@@ -109,7 +132,7 @@ std::optional<Error> fault_of(ir::FaultRecord& record, const Program& program) {
 }
 
 FaultSlots::FaultSlots(std::span<ir::FaultRecord> records)
-    : records_(records), behind_(records.size()), programs_(records.size()), logs_(records.size()) {
+    : records_(records), behind_(records.size()), programs_(records.size()), logs_(records.size()), cleared_(records.size()) {
   assert(records.size() < kNone);
   for (std::size_t i = 0; i < records.size(); ++i)
     behind_[i].store(i + 1 < records.size() ? static_cast<std::uint32_t>(i + 1) : kNone, std::memory_order_relaxed);
@@ -142,11 +165,11 @@ std::size_t FaultSlots::take(std::span<std::uint32_t> slots) {
 
 void FaultSlots::begin(std::uint32_t slot, const Program* program) {
   ir::FaultRecord& record = records_[slot];
-  std::atomic_ref(record.trapped).store(0, std::memory_order_relaxed);  // trap() may look
-  record.kind = record.site = record.dimension = 0;
-  record.index = record.extent = 0;
-  for (unsigned d = 0; d < 3; ++d) record.thread[d] = record.block[d] = 0;
-  std::atomic_ref(record.state).store(0, std::memory_order_relaxed);
+  const auto is_set = [](std::uint32_t& field) { return std::atomic_ref(field).load(std::memory_order_relaxed) != 0; };
+  if (is_set(record.trapped) || is_set(record.state)) {  // who writes anything there sets one of the two
+    cleared_[slot].fetch_add(1, std::memory_order_relaxed);
+    for_each_field([](auto& field) { std::atomic_ref(field).store(0, std::memory_order_release); }, record);
+  }
   programs_[slot].store(program, std::memory_order_release);
 }
 
@@ -172,9 +195,12 @@ LaunchLogMemory* FaultSlots::take_log(std::uint32_t slot) {
 
 std::optional<Error> FaultSlots::trap() const {
   for (std::size_t slot = 0; slot < programs_.size(); ++slot) {
+    const std::uint32_t cleared = cleared_[slot].load(std::memory_order_acquire);
     const Program* const program = programs_[slot].load(std::memory_order_acquire);
     if (program == nullptr || std::atomic_ref(records_[slot].trapped).load(std::memory_order_acquire) == 0) continue;
-    if (programs_[slot].load(std::memory_order_acquire) == program) return trap_error(records_[slot], *program);
+    const ir::FaultRecord record = copy_of(records_[slot]);
+    if (cleared_[slot].load(std::memory_order_relaxed) == cleared && programs_[slot].load(std::memory_order_relaxed) == program)
+      return trap_error(record, *program);
   }
   return std::nullopt;
 }

@@ -62,6 +62,7 @@ class FaultSlots {
   alignas(64) std::vector<std::atomic<std::uint32_t>> behind_;
   std::vector<std::atomic<const Program*>> programs_;  // null: the slot is free
   std::vector<std::atomic<LaunchLogMemory*>> logs_;
+  std::vector<std::atomic<std::uint32_t>> cleared_;  // how often, of each record
 };
 
 // Slots on their way back; all of them are there at the end of the scope.
