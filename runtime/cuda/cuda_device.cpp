@@ -136,6 +136,7 @@ class CudaDevice final : public Device {
   Result<std::int64_t> nanoseconds(const TimeMark& from, const TimeMark& to) override;
   bool lost(Event event) const override { return session_->poisoned() && !queues_.over(event); }
   std::optional<Error> refused(Event event) override { return queues_.refused(event); }
+  bool any_refused() const override { return queues_.any_refused(); }
 
  private:
   Result<Mapped> mapped(std::uint64_t bytes, Phase phase, const std::string& doing);

@@ -1,6 +1,7 @@
 #include "cuda/queues.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -50,6 +51,7 @@ SpareTask& Queues::spare_of_thread() {
 
 CudaTask& Queues::take(bool beyond) {
   SpareTask& spare = spare_of_thread();
+  if (!beyond && spare.credit.load(std::memory_order_relaxed) == 0) give_credit(spare);
   const std::uint32_t credit = spare.credit.load(std::memory_order_relaxed);
   if (beyond || credit != 0) {
     if (CudaTask* const task = spare.task.exchange(nullptr, std::memory_order_acquire)) {
@@ -86,9 +88,7 @@ CudaTask& Queues::take(bool beyond) {
     wait(event);
     lock.lock();
   }
-  const std::uint64_t open = std::min<std::uint64_t>(kOutstanding, taken_ + outstanding());
-  spare.credit.store(static_cast<std::uint32_t>(std::min<std::uint64_t>(kCredit, (kOutstanding - open) / kSpares)),
-                     std::memory_order_relaxed);
+  give_credit(spare);
   if (CudaTask* const task = spare.task.exchange(nullptr, std::memory_order_acquire)) return *task;
   if (free_ == nullptr) {
     tasks_.push_back(std::make_unique<CudaTask>());
@@ -102,6 +102,13 @@ CudaTask& Queues::take(bool beyond) {
   free_ = task.next;
   count_taken(task, 1);
   return task;
+}
+
+// As many as all threads may take before what they took is counted.
+void Queues::give_credit(SpareTask& spare) const {
+  const std::uint64_t counted = std::min<std::uint64_t>(kOutstanding, open());
+  spare.credit.store(static_cast<std::uint32_t>(std::min<std::uint64_t>(kCredit, (kOutstanding - counted) / kSpares)),
+                     std::memory_order_relaxed);
 }
 
 void Queues::give_back(CudaTask& task) noexcept {
@@ -129,7 +136,8 @@ void Queues::give_back_locked(CudaTask& task) noexcept {
 
 std::uint64_t Queues::outstanding() const {
   std::uint64_t all = 0;
-  for (const Queue& queue : queues_) {
+  for (std::uint64_t rest = used_.load(std::memory_order_acquire); rest != 0; rest &= rest - 1) {
+    const Queue& queue = queues_[static_cast<std::size_t>(std::countr_zero(rest))];
     const std::uint64_t completed = queue.completed.load(std::memory_order_acquire);  // first: it is never more than what was submitted
     all += queue.submitted.load(std::memory_order_acquire) - completed;
   }
@@ -221,6 +229,7 @@ void Queues::hold_back(CudaTask& task, std::uint32_t q, const rt::After& after) 
   (queue.first != nullptr ? queue.last->next : queue.first) = &task;
   queue.last = &task;
   count_taken(task, -1);  // it counts once
+  used_.fetch_or(std::uint64_t{1} << q, std::memory_order_release);
   held_.fetch_add(1, std::memory_order_relaxed);
   queue.submitted.store(task.event.position, std::memory_order_release);
 }
@@ -348,6 +357,7 @@ CUresult Queues::make_ready(std::uint32_t q, std::uint64_t position) {
     const int priority = priorities_[static_cast<std::size_t>(rt::priority_of(q))];
     if (const CUresult r = call.cuStreamCreateWithPriority(&queue.stream, CU_STREAM_NON_BLOCKING, priority); r != CUDA_SUCCESS) return r;
     queue.there = true;
+    used_.fetch_or(std::uint64_t{1} << q, std::memory_order_release);
   }
   if (queue.ring.empty()) queue.ring.resize(kOutstanding);
   Slot& s = slot({q, position});
@@ -398,6 +408,7 @@ std::optional<std::uint32_t> Queues::adopt(CUstream stream) {
   if (unused) {
     queues_[*unused].stream = stream;
     queues_[*unused].there = true;
+    used_.fetch_or(std::uint64_t{1} << *unused, std::memory_order_release);
   }
   return unused;
 }

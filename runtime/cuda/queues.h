@@ -28,7 +28,7 @@ struct CudaTask final : rt::Task {
 };
 
 // A task that threads take and give back without a lock: the first one gets it.
-struct alignas(64) SpareTask {
+struct alignas(128) SpareTask {
   std::atomic<CudaTask*> task{nullptr};
   std::atomic<std::uint32_t> credit{0};  // how often it may be taken before anybody counts what is outstanding
   bool made = false;                     // there is one; guarded by the lock of the queues
@@ -67,6 +67,7 @@ class Queues {
   void flush();
   // What the driver answered when a task that was held back was given to it and refused.
   std::optional<Error> refused(rt::Event event);
+  bool any_refused() const { return any_refused_.load(std::memory_order_acquire); }
 
   // Makes a stream of somebody else's one of the last queues, or finds the queue that it is. None: all of those are in use.
   std::optional<std::uint32_t> adopt(CUstream stream);
@@ -87,7 +88,7 @@ class Queues {
     const std::string* kernel = nullptr;
     std::uint64_t order = 0;  // among the positions of all queues
   };
-  struct alignas(64) Queue {
+  struct alignas(128) Queue {  // of one thread as a rule: processors fetch two lines at a time
     CUstream stream = nullptr;
     bool there = false;                                               // the stream is (null may be one that was adopted)
     std::atomic<std::uint64_t> submitted{0}, given{0}, completed{0};  // the second: to the driver, or calls that are over
@@ -116,9 +117,11 @@ class Queues {
   static constexpr std::size_t kSpares = 16;
   SpareTask& spare_of_thread();
   std::uint64_t outstanding() const;
-  bool full() const { return taken_ + outstanding() >= kOutstanding; }
+  std::uint64_t open() const { return taken_.load(std::memory_order_relaxed) + outstanding(); }
+  bool full() const { return open() >= kOutstanding; }
+  void give_credit(SpareTask& spare) const;
   void count_taken(const CudaTask& task, int change) {
-    if (task.home == nullptr) taken_ += static_cast<std::size_t>(change);
+    if (task.home == nullptr) taken_.fetch_add(static_cast<std::size_t>(change), std::memory_order_relaxed);
   }
   Result<rt::Event> enqueue_locked(CudaTask& task, std::uint32_t queue, const rt::After& after);
   Slot& slot(rt::Event event) { return queues_[event.queue].ring[event.position % kOutstanding]; }
@@ -133,8 +136,9 @@ class Queues {
   std::mutex mutex_;                 // the order of enqueueing; what is not atomic
   std::condition_variable room_, given_;
   std::array<Queue, rt::kQueues> queues_;
-  std::size_t taken_ = 0;    // tasks that are out, without the spare ones
-  std::size_t wanting_ = 0;  // threads that wait for one
+  std::atomic<std::uint64_t> used_{0};  // queues that ever had something
+  std::atomic<std::size_t> taken_{0};   // tasks that are out, without the spare ones; changed under the lock
+  std::size_t wanting_ = 0;             // threads that wait for one
   std::array<SpareTask, kSpares> spares_;
   CudaTask* free_ = nullptr;
   std::vector<std::unique_ptr<CudaTask>> tasks_;

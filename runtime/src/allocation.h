@@ -22,12 +22,12 @@ struct Allocation : std::enable_shared_from_this<Allocation> {
   bool read_only = false;                // imported so; set before it is used
   std::unique_ptr<rt::Storage> storage;  // its address: rt::address(), under the lock of enqueueing, since it may be moved
   // Guarded by the server's enqueue lock.
-  rt::Event last_write;
-  rt::After last_reads;          // since the last write
   std::uint32_t host_views = 0;  // open ones: nothing may write
   // The queue whose lane (enqueue_lock.h) may look at these by itself. Changed under the lock as a whole; and from none to a lane in it.
   static constexpr std::uint8_t kNoLane = 0xff;
   std::atomic<std::uint8_t> lane{kNoLane};
+  rt::Event last_write;
+  rt::After last_reads;  // since the last write. Last: its far end is hardly used, so that this and the next one share no line
 };
 
 }  // namespace kiln

@@ -297,6 +297,7 @@ class Device {
   virtual bool lost(Event) const { return false; }
   // What the device answered where it took the task, but refused it once its turn had come.
   virtual std::optional<Error> refused(Event) { return std::nullopt; }
+  virtual bool any_refused() const { return false; }  // whether there is such an answer. One load; known before the task counts as over
 
  private:
   std::atomic<TaskWatcher*> watcher_{nullptr};

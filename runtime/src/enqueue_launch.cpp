@@ -1,4 +1,5 @@
 // The part of the server that enqueues launches: of its own programs, and what those of others have in common with them.
+#include <algorithm>
 #include <cstring>
 
 #include "src/dynamic_grid.h"
@@ -73,12 +74,12 @@ void LocalServer::gather_uses(const LaunchPlan& plan, const LaunchRequest& reque
   }
 }
 
-// Under the lock, or in the lane of the stream's queue. `stamp`: the launch's place in the order.
+// Under the lock, or in the lane of the stream's queue. `stamp`: the launch's place in the order, 0 where it has none yet.
 Result<Event> LocalServer::submit_in_order(std::uint64_t stream, HeldTask& task, const LaunchFacts& facts, const std::string& name,
                                            const LaunchUses& uses, HeldSlot* slot, bool conditional, Stamp& stamp) {
   task->label = {&name, &facts.place, stream, true};
-  ExecuteScope scope =
-      ExecuteScope::launching(store_, name, uses.reads(), uses.writes(), conditional ? std::span<const MemoryRange>() : uses.covers());
+  ExecuteScope scope = ExecuteScope::launching_at(stamp, store_, name, uses.reads(), uses.writes(),
+                                                  conditional ? std::span<const MemoryRange>() : uses.covers());
   task->order = stamp = scope.stamp();
   const std::uint32_t queue = queue_of(stream);
   Event at;
@@ -150,12 +151,34 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<EnqueueLock> lock, std
   return at;
 }
 
+// In the lane: its oldest launches that are over and left nothing need no place in the log, where nothing before them is in doubt and no
+// failure was found that may concern them. That is what confirm() would find.
+void LocalServer::settle(EnqueueLock::Lane& lane) {
+  const std::span<const LaneNotes::Note> notes = lane.notes.notes();
+  if (notes.empty() || !log_.empty() || notes.front().stamp < log_.last_finding()) return;
+  if (!device_->done(notes[notes.size() / 2].at)) return;  // it has asked how far the queue has got
+  const Event newest = notes.back().at;
+  const bool all = device_->over(newest);
+  std::uint32_t clean = 0;
+  while (clean < notes.size() && (all || device_->over(notes[clean].at)) && slots_.left_nothing(notes[clean].slot)) ++clean;
+  // Afterwards: what counts as over since the device was lost, or since it refused it, is not clean.
+  if (device_->lost(newest) || device_->any_refused()) return;
+  for (std::uint32_t i = 0; i < clean; ++i) {
+    const std::uint32_t slot = notes[i].slot;
+    slots_.set_aside(slot);
+    if (lane.slot_count < lane.slots.size()) lane.slots[lane.slot_count++] = slot;
+    else slots_.give_back({&slot, 1});
+  }
+  lane.notes.drop(clean);
+  lane.since_confirm -= std::min(lane.since_confirm, clean);
+}
+
 // In the lane of the stream's queue alone, so that nobody else waits for it. Nothing: it takes the whole lock, and nothing is done yet.
 std::optional<Result<void>> LocalServer::enqueue_in_lane(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked) {
   const LaunchPlan& plan = *checked.plan;
   const Program& program = *checked.program;
   const std::uint32_t queue = queue_of(stream);
-  if (!enqueue_.is_open(queue) || !program.logs.empty() || request.dynamic_grid != nullptr) return std::nullopt;
+  if (!program.logs.empty() || request.dynamic_grid != nullptr || !enqueue_.opens(queue)) return std::nullopt;
   HeldTask task(*device_);
   describe_launch(*task, *program.code, checked.config);
   LaunchUses uses(plan.uses.size());
@@ -166,9 +189,10 @@ std::optional<Result<void>> LocalServer::enqueue_in_lane(std::uint64_t stream, c
     if (!in || device_->watcher() != nullptr || CallOrder::any_open()) return std::nullopt;
     EnqueueLock::Lane& lane = *in;
     const std::size_t ranges = uses.reads().size() + uses.writes().size() + uses.covers().size();
+    if (!lane.notes.has_room(ranges)) settle(lane);
     if (!lane.notes.has_room(ranges)) enqueue_.flush(lane);
     if (!lane.notes.has_room(ranges)) return std::nullopt;
-    if (lane.slot_count == 0) lane.slot_count = slots_.take(lane.slots);
+    if (lane.slot_count == 0) lane.slot_count = slots_.take({lane.slots.data(), EnqueueLock::Lane::kTaken});
     if (lane.slot_count == 0) return std::nullopt;
     // What other queues are at work on has a place in theirs, which are not ours to look at.
     const auto others = [&](Event e) { return e.queue != queue && e.position != 0 && !device_->over(e); };
@@ -185,7 +209,7 @@ std::optional<Result<void>> LocalServer::enqueue_in_lane(std::uint64_t stream, c
     slots_.begin(slot.number(), &program);
     task->fault = &slots_.record(slot.number());
     fill_params(plan, request, *task, slot.number(), nullptr);
-    Stamp stamp = 0;
+    Stamp stamp = enqueue_.stamp_in(lane);
     const Result<Event> at = submit_in_order(stream, task, plan.facts, *program.name, uses, &slot, false, stamp);
     if (!at.has_value()) return at.error();
     lane.notes.add(*program.name, stamp, *at, slot.number(), uses.reads(), uses.writes(), uses.covers());

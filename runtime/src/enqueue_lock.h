@@ -2,8 +2,9 @@
 //
 // Whoever holds it whole is alone: nothing is enqueued meanwhile. Whoever holds a lane only, which is that of a queue, is alone with that
 // queue and with the memory that belongs to the lane (Allocation::lane), and touches no other. So operations of two lanes have nothing in
-// common, and it does not matter in which order they come into the launch log; what they noted is there, in the right order with all else,
-// before anybody holds the lock whole.
+// common, and it does not matter in which order they come into the launch log, nor which of them has the earlier stamp; what they noted
+// is there, in the right order with all else, before anybody holds the lock whole. For the same reason whoever is in a lane may leave out
+// of the log what is over and left nothing, where the log is empty: whatever concerned the lane's memory before it has been looked at.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,10 +15,20 @@
 #include <new>
 
 #include "src/events.h"
+#include "src/failure/failure_store.h"
 #include "src/failure/launch_log.h"
 #include "src/short_lock.h"
 
 namespace kiln::rt {
+
+class FaultSlots;
+
+// What a thread has set aside for launches in lanes, good as long as no lane was closed since: whoever holds the lock whole takes later
+// ones.
+struct LaneStamps {
+  std::uint64_t opening = 0;  // of the lanes; 0: none
+  Stamp next = 0, end = 0;
+};
 
 class EnqueueLock {
  public:
@@ -26,12 +37,15 @@ class EnqueueLock {
     // Guarded by `lock`.
     bool open = false;  // whoever holds it may go on
     std::uint32_t since_confirm = 0;
+    std::uint64_t opening = 0;  // of lanes, by which it was opened
+    Stamp last = 0;             // of what was enqueued in it
     LaneNotes notes;
-    std::array<std::uint32_t, 16> slots{};  // of fault records, taken together
+    static constexpr std::size_t kTaken = 16;                       // slots at a time
+    std::array<std::uint32_t, LaneNotes::kNotes + kTaken> slots{};  // of fault records, set aside
     std::size_t slot_count = 0;
   };
 
-  explicit EnqueueLock(LaunchLog& log) : log_(log) {}
+  EnqueueLock(FailureStore& store, LaunchLog& log) : store_(store), log_(log) {}
   EnqueueLock(const EnqueueLock&) = delete;
   EnqueueLock& operator=(const EnqueueLock&) = delete;
 
@@ -42,7 +56,16 @@ class EnqueueLock {
   }
   void unlock() noexcept { all_.unlock(); }
 
-  bool is_open(std::uint32_t queue) const noexcept { return (open_.load(std::memory_order_relaxed) >> queue & 1) != 0; }
+  // Whether the lane of a queue is open. Without any lock. One that was closed by whoever held the lock whole opens again, beside the
+  // others, where the rule is what it was (launched()).
+  bool opens(std::uint32_t queue) noexcept {
+    const std::uint64_t bit = std::uint64_t{1} << queue;
+    if ((open_.load(std::memory_order_relaxed) & bit) != 0) return true;
+    if ((ready_.load(std::memory_order_relaxed) & bit) == 0) return false;
+    const std::lock_guard lock(all_);
+    open(queue);
+    return true;
+  }
   // Holds the lane of a queue while this lives; false: it is closed, and the lock is needed whole.
   class InLane {
    public:
@@ -59,12 +82,25 @@ class EnqueueLock {
     Lane* const lane_;
   };
 
+  // In the lane: a stamp later than that of all that concerned the lane's memory before. Threads take several at a time, so that not all
+  // of them write the one clock for each launch.
+  Stamp stamp_in(Lane& lane) noexcept {
+    LaneStamps& mine = stamps_;
+    if (mine.opening != lane.opening || mine.next == mine.end || mine.next <= lane.last) {
+      mine.opening = lane.opening;
+      mine.next = store_.take_stamps(kStamps);
+      mine.end = mine.next + kStamps;
+    }
+    return lane.last = mine.next++;
+  }
+
   // Held whole, after a launch on the queue. `alone`: all that it touches was the lane's before. The lane opens once that is the rule.
   void launched(std::uint32_t queue, bool alone) noexcept {
     std::uint8_t& row = rows_[queue];
     if (!alone) row = 0;
     else if (row < kRow) ++row;
-    if (row == kRow) open(queue);
+    const std::uint64_t bit = std::uint64_t{1} << queue, ready = ready_.load(std::memory_order_relaxed);
+    if (const std::uint64_t now = row == kRow ? ready | bit : ready & ~bit; now != ready) ready_.store(now, std::memory_order_relaxed);
   }
 
   // Puts into the log what was noted in the lanes, or in one. Without the lock, or under any lock that is taken before it.
@@ -76,6 +112,8 @@ class EnqueueLock {
     if (const InLane in(*this, queue); in) flush(*in);  // else it is in the log
   }
   void flush(Lane& lane) noexcept { log_.append(lane.notes); }
+  // Held whole. Gives back the slots that lanes have set aside.
+  void give_back_slots(FaultSlots& slots) noexcept;
 
  private:
   static constexpr std::uint8_t kRow = 8;
@@ -90,11 +128,19 @@ class EnqueueLock {
   void open(std::uint32_t queue) noexcept;
   void close() noexcept;
 
+  static constexpr Stamp kStamps = 64;
+  static std::uint64_t next_opening() noexcept;  // of the process, so that it tells servers apart, too
+  inline static constinit thread_local LaneStamps stamps_ [[gnu::tls_model("initial-exec")]];
+
+  FailureStore& store_;
   LaunchLog& log_;
   ShortLock all_;
-  std::atomic<std::uint64_t> open_{0};                // queues whose lanes are open; changed under `all_`
+  // Queues whose lanes are open, and those whose may be. Changed under `all_`.
+  std::atomic<std::uint64_t> open_{0}, ready_{0};
   std::array<std::unique_ptr<Lane>, kQueues> lanes_;  // made once, before they open
-  std::array<std::uint8_t, kQueues> rows_{};          // launches one behind the other that were alone; guarded by `all_`
+  // Guarded by `all_`.
+  std::array<std::uint8_t, kQueues> rows_{};  // launches one behind the other that were alone
+  std::uint64_t opening_ = next_opening();    // another one whenever lanes were closed
 };
 
 }  // namespace kiln::rt

@@ -131,11 +131,10 @@ std::optional<Error> fault_of(ir::FaultRecord& record, const Program& program) {
   return out_of_bounds(record, program);
 }
 
-FaultSlots::FaultSlots(std::span<ir::FaultRecord> records)
-    : records_(records), behind_(records.size()), programs_(records.size()), logs_(records.size()), cleared_(records.size()) {
+FaultSlots::FaultSlots(std::span<ir::FaultRecord> records) : records_(records), rows_(records.size()) {
   assert(records.size() < kNone);
   for (std::size_t i = 0; i < records.size(); ++i)
-    behind_[i].store(i + 1 < records.size() ? static_cast<std::uint32_t>(i + 1) : kNone, std::memory_order_relaxed);
+    rows_[i].behind.store(i + 1 < records.size() ? static_cast<std::uint32_t>(i + 1) : kNone, std::memory_order_relaxed);
   free_.store(records.empty() ? kNone : 0, std::memory_order_relaxed);
 }
 
@@ -154,7 +153,7 @@ std::size_t FaultSlots::take(std::span<std::uint32_t> slots) {
     // Where another thread takes them meanwhile these are of no use, and what is compared has changed.
     for (; count < slots.size() && slot != kNone; ++count) {
       slots[count] = slot;
-      slot = behind_[slot].load(std::memory_order_relaxed);
+      slot = rows_[slot].behind.load(std::memory_order_relaxed);
     }
     if (count == 0) return 0;
     if (free_.compare_exchange_weak(first, ((first >> kNumberBits) + 1) << kNumberBits | slot, std::memory_order_acq_rel,
@@ -167,39 +166,39 @@ void FaultSlots::begin(std::uint32_t slot, const Program* program) {
   ir::FaultRecord& record = records_[slot];
   const auto is_set = [](std::uint32_t& field) { return std::atomic_ref(field).load(std::memory_order_relaxed) != 0; };
   if (is_set(record.trapped) || is_set(record.state)) {  // who writes anything there sets one of the two
-    cleared_[slot].fetch_add(1, std::memory_order_relaxed);
+    rows_[slot].cleared.fetch_add(1, std::memory_order_relaxed);
     for_each_field([](auto& field) { std::atomic_ref(field).store(0, std::memory_order_release); }, record);
   }
-  programs_[slot].store(program, std::memory_order_release);
+  rows_[slot].program.store(program, std::memory_order_release);
 }
 
 void FaultSlots::give_back(std::span<const std::uint32_t> slots) noexcept {
   if (slots.empty()) return;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    programs_[slots[i]].store(nullptr, std::memory_order_relaxed);
-    if (i != 0) behind_[slots[i - 1]].store(slots[i], std::memory_order_relaxed);
+    rows_[slots[i]].program.store(nullptr, std::memory_order_relaxed);
+    if (i != 0) rows_[slots[i - 1]].behind.store(slots[i], std::memory_order_relaxed);
   }
   std::uint64_t first = free_.load(std::memory_order_relaxed);
   do {
-    behind_[slots.back()].store(static_cast<std::uint32_t>(first % (1u << kNumberBits)), std::memory_order_relaxed);
+    rows_[slots.back()].behind.store(static_cast<std::uint32_t>(first % (1u << kNumberBits)), std::memory_order_relaxed);
   } while (!free_.compare_exchange_weak(first, ((first >> kNumberBits) + 1) << kNumberBits | slots.front(), std::memory_order_acq_rel,
                                         std::memory_order_relaxed));
 }
 
-void FaultSlots::keep_log(std::uint32_t slot, LaunchLogMemory* log) { logs_[slot].store(log, std::memory_order_release); }
+void FaultSlots::keep_log(std::uint32_t slot, LaunchLogMemory* log) { rows_[slot].log.store(log, std::memory_order_release); }
 
 LaunchLogMemory* FaultSlots::take_log(std::uint32_t slot) {
-  if (logs_[slot].load(std::memory_order_relaxed) == nullptr) return nullptr;
-  return logs_[slot].exchange(nullptr, std::memory_order_acq_rel);
+  if (rows_[slot].log.load(std::memory_order_relaxed) == nullptr) return nullptr;
+  return rows_[slot].log.exchange(nullptr, std::memory_order_acq_rel);
 }
 
 std::optional<Error> FaultSlots::trap() const {
-  for (std::size_t slot = 0; slot < programs_.size(); ++slot) {
-    const std::uint32_t cleared = cleared_[slot].load(std::memory_order_acquire);
-    const Program* const program = programs_[slot].load(std::memory_order_acquire);
+  for (std::size_t slot = 0; slot < rows_.size(); ++slot) {
+    const std::uint32_t cleared = rows_[slot].cleared.load(std::memory_order_acquire);
+    const Program* const program = rows_[slot].program.load(std::memory_order_acquire);
     if (program == nullptr || std::atomic_ref(records_[slot].trapped).load(std::memory_order_acquire) == 0) continue;
     const ir::FaultRecord record = copy_of(records_[slot]);
-    if (cleared_[slot].load(std::memory_order_relaxed) == cleared && programs_[slot].load(std::memory_order_relaxed) == program)
+    if (rows_[slot].cleared.load(std::memory_order_relaxed) == cleared && rows_[slot].program.load(std::memory_order_relaxed) == program)
       return trap_error(record, *program);
   }
   return std::nullopt;
@@ -212,7 +211,7 @@ HeldSlot::~HeldSlot() {
 }
 
 std::optional<Error> FaultSlots::fault(std::uint32_t slot) const {
-  return fault_of(records_[slot], *programs_[slot].load(std::memory_order_acquire));
+  return fault_of(records_[slot], *rows_[slot].program.load(std::memory_order_acquire));
 }
 
 bool FaultSlots::did_nothing(std::uint32_t slot) const {
@@ -221,7 +220,7 @@ bool FaultSlots::did_nothing(std::uint32_t slot) const {
 
 std::size_t FaultSlots::used() const {
   std::size_t used = 0;
-  for (const auto& program : programs_) used += program.load(std::memory_order_relaxed) != nullptr;
+  for (const Row& row : rows_) used += row.program.load(std::memory_order_relaxed) != nullptr;
   return used;
 }
 

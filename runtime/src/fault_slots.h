@@ -32,6 +32,7 @@ class FaultSlots {
   // The same in two steps: slots that are set aside, as many as there are, up to the room in `slots`; and one of them for a launch.
   std::size_t take(std::span<std::uint32_t> slots);
   void begin(std::uint32_t slot, const Program* program);
+  void set_aside(std::uint32_t slot) { rows_[slot].program.store(nullptr, std::memory_order_relaxed); }  // again, once that is over
   // The log of the slot's launch, if it has one: kept for it, and given to whoever asks first.
   void keep_log(std::uint32_t slot, LaunchLogMemory* log);
   LaunchLogMemory* take_log(std::uint32_t slot);
@@ -42,7 +43,8 @@ class FaultSlots {
   bool left_nothing(std::uint32_t slot) const {
     ir::FaultRecord& record = records_[slot];
     return std::atomic_ref(record.state).load(std::memory_order_acquire) == 0 &&
-           std::atomic_ref(record.trapped).load(std::memory_order_acquire) == 0 && logs_[slot].load(std::memory_order_relaxed) == nullptr;
+           std::atomic_ref(record.trapped).load(std::memory_order_acquire) == 0 &&
+           rows_[slot].log.load(std::memory_order_relaxed) == nullptr;
   }
   // What the finished launch of the slot reported, if anything.
   std::optional<Error> fault(std::uint32_t slot) const;
@@ -59,10 +61,14 @@ class FaultSlots {
   // The free slots, one behind the other: the number of the first, and above it how often this was changed, so that whoever compares it
   // cannot take what was there before for what is there now.
   alignas(64) std::atomic<std::uint64_t> free_{kNone};
-  alignas(64) std::vector<std::atomic<std::uint32_t>> behind_;
-  std::vector<std::atomic<const Program*>> programs_;  // null: the slot is free
-  std::vector<std::atomic<LaunchLogMemory*>> logs_;
-  std::vector<std::atomic<std::uint32_t>> cleared_;  // how often, of each record
+  // Of a slot; in a line of its own, as its record is, since slots beside each other are those of different threads.
+  struct alignas(64) Row {
+    std::atomic<const Program*> program{nullptr};  // null: nobody launches with it
+    std::atomic<LaunchLogMemory*> log{nullptr};
+    std::atomic<std::uint32_t> behind{kNone};
+    std::atomic<std::uint32_t> cleared{0};  // how often, of its record
+  };
+  alignas(64) std::vector<Row> rows_;
 };
 
 // Slots on their way back; all of them are there at the end of the scope.

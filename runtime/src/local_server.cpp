@@ -394,6 +394,11 @@ Result<std::uint32_t> LocalServer::take_fault_slot(const Program& program) {
     if (const auto slot = slots_.take(&program)) return *slot;
     const Event pending = confirm();
     if (const auto slot = slots_.take(&program)) return *slot;
+    {
+      const std::lock_guard lock(enqueue_);
+      enqueue_.give_back_slots(slots_);
+    }
+    if (const auto slot = slots_.take(&program)) return *slot;
     const CallOrder::Wait wait(*device_, After(pending));
     if (!wait.allowed()) return CallOrder::too_much_behind();
     if (pending.position != 0) device_->wait(pending);

@@ -227,6 +227,7 @@ class LocalServer final : public Server {
   // `conditional`: whether it does anything shows when it runs (LogNote::conditional).
   Result<Event> submit_in_order(std::uint64_t stream, HeldTask& task, const LaunchFacts& facts, const std::string& name,
                                 const LaunchUses& uses, HeldSlot* slot, bool conditional, Stamp& stamp);
+  void settle(EnqueueLock::Lane& lane);
   std::optional<Result<void>> enqueue_in_lane(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked);
   Result<Event> submit_launch(std::unique_lock<EnqueueLock> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,
                               const std::shared_ptr<const std::string>& name, const LaunchUses& uses, HeldSlot* slot,
@@ -301,7 +302,7 @@ class LocalServer final : public Server {
   std::vector<Adopted> adopted_;
 
   // Guards what follows and the events of all allocations: the one order of enqueueing. What a lane of it guards is said there.
-  EnqueueLock enqueue_{log_};
+  EnqueueLock enqueue_{store_, log_};
   IoSets sets_;  // reused, so that launches allocate nothing
   std::vector<BufferUse> uses_;
   static constexpr std::uint32_t kConfirmEach = 64;  // launches

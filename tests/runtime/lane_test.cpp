@@ -2,12 +2,14 @@
 // lock of enqueueing to open (src/enqueue_lock.h), and for what was checked once not to be checked again (src/checked_before.h).
 #include <doctest/doctest.h>
 
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "runtime/fake_kernels.h"
 #include "src/allocation.h"
+#include "src/enqueue_lock.h"
 
 using namespace kiln;
 using namespace kiln::test;
@@ -18,6 +20,12 @@ constexpr u32 kOften = 40;
 
 void often(const Stream& stream, const Variant& add, const Buffer<u32>& x) {
   for (u32 i = 0; i < kOften; ++i) REQUIRE(run(stream, add, x.arg(), scalar(1)).has_value());
+}
+
+// All of the stream is over, and nobody has looked at what it left.
+void over_by_now(const Stream& stream) {
+  const Event last = stream.record();
+  while (!last.done()) std::this_thread::yield();
 }
 
 void carries_the_fault(const Buffer<u32>& b) {
@@ -49,6 +57,119 @@ TEST_CASE("a fault among many launches of a stream is found by another stream, w
   CHECK(other.read().value() == std::vector<u32>{kOften + 5});
   CHECK(s.local().unconfirmed() == 0);
   CHECK(s.local().fault_slots().used() == 0);
+}
+
+TEST_CASE("a fault among many launches of a stream is found however many come behind it, with all that was made of it") {
+  FakeServer s;
+  const Stream a = s.client.stream();
+  Buffer<u32> y = s.buffer({0, 0}), made = s.buffer({0, 0}), other = s.buffer({0});
+  for (u32 round = 0; round < 20; ++round) {
+    for (int i = 0; i < 20; ++i) {
+      REQUIRE(run(a, s.fill, y.arg(), scalar(1)).has_value());
+      REQUIRE(run(a, s.copy, y.arg(), made.arg()).has_value());
+    }
+    for (u32 i = 0; i < round; ++i) REQUIRE(run(a, s.add, other.arg(), scalar(1)).has_value());
+    REQUIRE(run(a, s.fault, y.arg(), scalar(1)).has_value());
+    REQUIRE(run(a, s.copy, y.arg(), made.arg()).has_value());
+    for (int i = 0; i < 5; ++i) {
+      over_by_now(a);
+      often(a, s.add, other);
+    }
+    carries_the_fault(made);
+    carries_the_fault(y);
+  }
+  REQUIRE(run(a, s.fill, y.arg(), scalar(1)).has_value());
+  REQUIRE(run(a, s.fill, made.arg(), scalar(1)).has_value());
+  REQUIRE(s.client.sync().has_value());
+  CHECK(s.local().failures().empty());
+  CHECK(s.local().unconfirmed() == 0);
+  CHECK(s.local().fault_slots().used() == 0);
+}
+
+TEST_CASE("what is made of another stream's faulty memory carries the failure, though many launches lie between and all were over") {
+  FakeServer s;
+  const Stream a = s.client.stream(), b = s.client.stream();
+  Buffer<u32> wrong = s.buffer({0, 0}), first = s.buffer({0, 0}), last = s.buffer({0, 0}), other = s.buffer({0});
+  for (int round = 0; round < 10; ++round) {
+    often(a, s.add, other);
+    REQUIRE(run(a, s.fill, first.arg(), scalar(1)).has_value());
+    REQUIRE(run(a, s.fill, last.arg(), scalar(1)).has_value());
+    REQUIRE(run(b, s.fill, wrong.arg(), scalar(1)).has_value());
+    CHECK(wrong.read().has_value());  // whatever it was is confirmed
+    CHECK(last.read().has_value());
+    REQUIRE(run(b, s.fault, wrong.arg(), scalar(1)).has_value());
+    (void)run(a, s.copy, wrong.arg(), first.arg());
+    for (int i = 0; i < 10; ++i) REQUIRE(run(a, s.add, other.arg(), scalar(1)).has_value());  // of one stream alone again
+    (void)run(a, s.copy, first.arg(), last.arg());  // or it is skipped, where that is known already
+    for (int i = 0; i < 25; ++i) REQUIRE(run(a, s.add, other.arg(), scalar(1)).has_value());
+    over_by_now(a);
+    often(a, s.add, other);
+    carries_the_fault(last);
+    carries_the_fault(first);
+  }
+}
+
+TEST_CASE("streams that work on memory of their own need not take turns, until somebody holds the lock of enqueueing as a whole") {
+  rt::FailureStore store;
+  rt::LaunchLog log(store);
+  rt::EnqueueLock lock(store, log);
+  const auto launched = [&](std::uint32_t queue, bool alone) {
+    const std::lock_guard whole(lock);
+    lock.launched(queue, alone);
+  };
+  for (int i = 0; i < 100; ++i) launched(1, true), launched(2, true);
+  launched(3, true);
+  for (int again = 0; again < 3; ++again) {
+    CHECK(lock.opens(1));
+    CHECK(lock.opens(2));
+    CHECK_FALSE(lock.opens(3));  // it did so once
+    {
+      const rt::EnqueueLock::InLane one(lock, 1), two(lock, 2);
+      REQUIRE(static_cast<bool>(one));
+      REQUIRE(static_cast<bool>(two));
+      // Of one thread, which takes several at a time: later than what the other lane has, and than all before.
+      const rt::Stamp before = store.now(), first = lock.stamp_in(*one), second = lock.stamp_in(*two);
+      CHECK(first > before);
+      CHECK(second > first);
+    }
+    const std::lock_guard whole(lock);
+    CHECK_FALSE(static_cast<bool>(rt::EnqueueLock::InLane(lock, 1)));
+    CHECK_FALSE(static_cast<bool>(rt::EnqueueLock::InLane(lock, 2)));
+    CHECK(store.next_stamp() > 0);
+  }
+  launched(2, false);
+  CHECK(lock.opens(1));
+  CHECK_FALSE(lock.opens(2));
+}
+
+TEST_CASE("a launch in a lane has a later stamp than all that was enqueued on its memory before, by whichever thread") {
+  rt::FailureStore store;
+  rt::LaunchLog log(store);
+  rt::EnqueueLock lock(store, log);
+  {
+    const std::lock_guard whole(lock);
+    for (int i = 0; i < 100; ++i) lock.launched(1, true);
+  }
+  rt::Stamp last = 0;
+  const auto in_lane = [&] {
+    if (!lock.opens(1)) return false;
+    const rt::EnqueueLock::InLane in(lock, 1);
+    const rt::Stamp stamp = lock.stamp_in(*in);
+    const bool later = stamp > last;
+    last = stamp;
+    return later;
+  };
+  for (int i = 0; i < 50; ++i) {
+    for (int k = 0; k < i; ++k) CHECK(in_lane());
+    bool later = false;
+    std::thread([&] { later = in_lane() && in_lane(); }).join();
+    CHECK(later);
+    CHECK(in_lane());
+    const std::lock_guard whole(lock);
+    const rt::Stamp alone = store.next_stamp();
+    CHECK(alone > last);
+    last = alone;
+  }
 }
 
 TEST_CASE("memory that is freed before its launches are confirmed leaves no failure and no record") {

@@ -68,7 +68,10 @@ class FailureStore {
 
   // --- changes ------------------------------------------------------------------------------------------------------
   // A place in the order of operations, later than every one before.
-  Stamp next_stamp() { return clock_.fetch_add(1, std::memory_order_acq_rel) + 1; }
+  Stamp next_stamp() { return take_stamps(1); }
+  // So many of them, one behind the other; gives the first. Whoever sets them aside for operations to come sees to it that each is later
+  // than all that concern the same memory.
+  Stamp take_stamps(Stamp count) { return clock_.fetch_add(count, std::memory_order_acq_rel) + 1; }
   Stamp now() const { return clock_.load(std::memory_order_relaxed); }
 
   // A failure on no bytes yet. Give it some with taint(), or prune() it.
@@ -95,11 +98,11 @@ class FailureStore {
     if (enter(entered.stamp)) entered.claimed = pass_on(entered.stamp, name, reads, writes);
     return entered;
   }
-  // The same in two steps. Takes the stamp of an operation that is entered now. False: nothing is claimed, so that there is nothing to pass
-  // on. The stamp first: whoever has a later one than a finding sees its claims, and whoever has an earlier one is looked at again by the
-  // log.
+  // The same in two steps. Takes the stamp of an operation that is entered now, unless it has one that was set aside (not 0). False:
+  // nothing is claimed, so that there is nothing to pass on. The stamp first: whoever has a later one than a finding sees its claims, and
+  // whoever has an earlier one is looked at again by the log.
   bool enter(Stamp& stamp) noexcept {
-    stamp = next_stamp();
+    if (stamp == 0) stamp = next_stamp();
     return !quiet_.load(std::memory_order_acquire);
   }
   // The second, where the first one says so: the claim, if there is one.
@@ -161,8 +164,8 @@ class FailureStore {
   void put(FailureId failure, std::span<const MemoryRange> ranges, Stamp stamp);
   void drop_if_bare(FailureId failure);
 
-  std::atomic<Stamp> clock_{0};
-  mutable std::mutex mutex_;
+  alignas(64) std::atomic<Stamp> clock_{0};  // every thread writes it; what all of them read lies elsewhere
+  alignas(64) mutable std::mutex mutex_;
   FailureId last_failure_ = 0;
   bool lost_ = false;
   std::atomic<bool> quiet_{true};  // nothing is claimed: operations need not look

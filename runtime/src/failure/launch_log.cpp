@@ -65,6 +65,20 @@ void LaunchLog::push(const LogNote& note, std::uint64_t freed_memory, bool claim
   for (const MemoryRange& range : note.reads) ranges_.push(range);
   for (const MemoryRange& range : note.writes) ranges_.push(range);
   for (const MemoryRange& range : note.covers) ranges_.push(range);
+  empty_.store(false, std::memory_order_relaxed);
+}
+
+void LaneNotes::drop(std::uint32_t count) {
+  if (count == count_) {
+    count_ = used_ = 0;
+    return;
+  }
+  const std::uint32_t first = notes_[count].first;
+  std::copy(notes_.begin() + count, notes_.begin() + count_, notes_.begin());
+  std::copy(ranges_.begin() + first, ranges_.begin() + used_, ranges_.begin());
+  count_ -= count;
+  used_ -= first;
+  for (std::uint32_t i = 0; i < count_; ++i) notes_[i].first -= first;
 }
 
 Ticket LaunchLog::append(const LogNote& note) noexcept {
@@ -93,7 +107,7 @@ void LaunchLog::append(LaneNotes& notes) noexcept {
 
 Ticket LaunchLog::append_locked(const LogNote& note) noexcept {
   bool claimed = false;
-  if (note.stamp < last_finding_)
+  if (note.stamp < last_finding_.load(std::memory_order_relaxed))
     claimed = store_.reconsider(name_of(note.name, note.kind), note.reads, note.writes,
                                 note.conditional ? std::span<const MemoryRange>() : note.covers, note.stamp);
   // Nothing before it is in doubt and it cannot fault: no later finding concerns it.
@@ -297,7 +311,7 @@ std::size_t LaunchLog::settle_faults(std::uint64_t from) {
   // While they are known: writes behind the read may have ended every claim of theirs.
   for (const Told& t : told) t.read->describe(t.failure);
   for (const FailureId failure : found) store_.prune(failure);
-  last_finding_ = store_.next_stamp();
+  last_finding_.store(store_.next_stamp(), std::memory_order_relaxed);
   return faults;
 }
 
@@ -308,6 +322,7 @@ void LaunchLog::drop_confirmed() {
     ranges_.drop_to(entries_[i].first + entries_[i].reads + entries_[i].writes + entries_[i].covers);
   }
   entries_.drop_to(i);
+  if (entries_.size() == 0) empty_.store(true, std::memory_order_release);
 }
 
 Ticket LaunchLog::last() const {

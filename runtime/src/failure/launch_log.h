@@ -2,6 +2,7 @@
 // that shows after the fact has the effects it would have had if it had been known at once.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,15 +58,20 @@ class LaneNotes {
     for (const MemoryRange& range : covers) ranges_[used_++] = range;
   }
 
- private:
-  friend class LaunchLog;
-  static constexpr std::uint32_t kNotes = 16, kRanges = 64;
+  static constexpr std::uint32_t kNotes = 32;
   struct Note {
     const std::string* name = nullptr;
     Stamp stamp = 0;
     Event at;
     std::uint32_t slot = kNoSlot, first = 0, reads = 0, writes = 0, covers = 0;
   };
+  std::span<const Note> notes() const { return {notes_.data(), count_}; }  // in their order
+  // The first so many are known to have left nothing, and never come to the log.
+  void drop(std::uint32_t count);
+
+ private:
+  friend class LaunchLog;
+  static constexpr std::uint32_t kRanges = 128;
   std::uint32_t count_ = 0, used_ = 0;
   std::array<Note, kNotes> notes_;
   std::array<MemoryRange, kRanges> ranges_;
@@ -163,6 +169,11 @@ class LaunchLog {
 
   void tell(LateFailures* who) { late_ = who; }  // before the log is used
 
+  // Without the lock. Nothing that was appended is in doubt; and a stamp later than those of all operations that the last finding may
+  // concern, right for whoever saw before that the log is empty.
+  bool empty() const { return empty_.load(std::memory_order_acquire); }
+  Stamp last_finding() const { return last_finding_.load(std::memory_order_relaxed); }
+
   Ticket last() const;           // ticket of the newest entry, 0 when there was none
   std::size_t size() const;      // entries held
   std::size_t capacity() const;  // entries for which there is room
@@ -227,7 +238,9 @@ class LaunchLog {
   Ring<Entry> entries_;  // entry number i has ticket i + 1
   Ring<MemoryRange> ranges_;
   std::vector<MemoryRange> covers_;  // reused
-  Stamp last_finding_ = 0;           // when faults were last settled
+  // Changed under the lock.
+  std::atomic<Stamp> last_finding_{0};  // when faults were last settled
+  std::atomic<bool> empty_{true};       // there are no entries
 };
 
 }  // namespace kiln::rt

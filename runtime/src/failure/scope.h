@@ -53,6 +53,9 @@ class ExecuteScope {
   static ExecuteScope launching(FailureStore& store, std::string_view name, std::span<const MemoryRange> reads,
                                 std::span<const MemoryRange> writes, std::span<const MemoryRange> covers,
                                 ScopeObserver* observer = nullptr);
+  // With a stamp that was set aside for it (FailureStore::take_stamps); 0: with one of its own.
+  static ExecuteScope launching_at(Stamp stamp, FailureStore& store, std::string_view name, std::span<const MemoryRange> reads,
+                                   std::span<const MemoryRange> writes, std::span<const MemoryRange> covers);
   static ExecuteScope launching(FailureStore& store, std::string_view name, const IoSets& sets, ScopeObserver* observer = nullptr) {
     return launching(store, name, sets.reads, sets.writes, sets.covers, observer);
   }
@@ -85,8 +88,8 @@ class ExecuteScope {
 
  private:
   ExecuteScope(FailureStore& store, std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes,
-               std::span<const MemoryRange> covers, ScopeObserver* observer)
-      : store_(store), name_(name), writes_(writes), covers_(covers), observer_(observer) {
+               std::span<const MemoryRange> covers, ScopeObserver* observer, Stamp stamp = 0)
+      : store_(store), name_(name), writes_(writes), covers_(covers), observer_(observer), stamp_(stamp) {
     if (store_.enter(stamp_)) pass_on(reads);
   }
   void pass_on(std::span<const MemoryRange> reads);
@@ -101,7 +104,7 @@ class ExecuteScope {
   std::string_view name_;
   std::span<const MemoryRange> writes_, covers_;
   ScopeObserver* observer_;
-  Stamp stamp_ = 0;
+  Stamp stamp_;
   std::optional<Claimed> claimed_;
   bool open_ = true;  // the provisional claim is held
 };
@@ -114,6 +117,10 @@ inline ExecuteScope ExecuteScope::launching(FailureStore& store, std::string_vie
                                             std::span<const MemoryRange> writes, std::span<const MemoryRange> covers,
                                             ScopeObserver* observer) {
   return ExecuteScope(store, name, reads, writes, covers, observer);
+}
+inline ExecuteScope ExecuteScope::launching_at(Stamp stamp, FailureStore& store, std::string_view name, std::span<const MemoryRange> reads,
+                                               std::span<const MemoryRange> writes, std::span<const MemoryRange> covers) {
+  return ExecuteScope(store, name, reads, writes, covers, nullptr, stamp);
 }
 inline ExecuteScope::~ExecuteScope() {
   if (open_) tear_down();
