@@ -26,7 +26,7 @@ class Case {
   template <class T>
   Case& buffer(const std::vector<T>& values, std::vector<std::uint64_t> extents = {}, std::vector<std::uint64_t> strides = {}) {
     buffers_.push_back(std::make_unique<std::vector<std::uint8_t>>(values.size() * sizeof(T)));
-    std::memcpy(buffers_.back()->data(), values.data(), buffers_.back()->size());
+    if (!values.empty()) std::memcpy(buffers_.back()->data(), values.data(), buffers_.back()->size());
     if (extents.empty()) extents = {values.size()};
     launch.args.push_back(
         {.is_buffer = true, .bytes = buffers_.back().get(), .extents = std::move(extents), .strides = std::move(strides)});

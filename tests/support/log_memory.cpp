@@ -31,7 +31,7 @@ std::vector<interp::Logged> LogMemory::lines(std::string& wrong) const {
     }
     const ir::LogSite& site = kernel_.logs[record.state - 1];
     std::vector<std::uint64_t> bits(site.values.size());
-    std::memcpy(bits.data(), at + sizeof record, bits.size() * sizeof(std::uint64_t));
+    if (!bits.empty()) std::memcpy(bits.data(), at + sizeof record, bits.size() * sizeof(std::uint64_t));
     interp::Logged line{.site = record.state - 1, .text = ir::format_message(site.text, site.values, bits)};
     std::copy_n(record.block, 3, line.block);
     std::copy_n(record.thread, 3, line.thread);
