@@ -147,6 +147,11 @@ void World::did(const Stream& s, const Actions& as_one, const Result<void>& resu
     if (recording) {
       doom(carried);
       if (skipped) return claim_all(as_one, faults() ? carried : met);
+      // Some of them may be recorded, and are claimed when the capture ends. Which others are claimed now nobody says.
+      if (as_one.size() > 1) {
+        recorded_->ops.insert(recorded_->ops.end(), as_one.begin(), as_one.end());
+        return;
+      }
     }
     if (!skipped) {  // a fault: what it was to overwrite whole is claimed; it may not even have begun on the rest, which then stays
       for (const Action& a : as_one)
