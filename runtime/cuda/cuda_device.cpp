@@ -238,7 +238,7 @@ Result<std::int64_t> CudaDevice::nanoseconds(const TimeMark& from, const TimeMar
 
 Result<Device::Mapped> CudaDevice::map(std::uint64_t bytes) {
   if (session_->poisoned()) return session_->lost(Phase::Allocate);
-  return mapped(bytes, Phase::Allocate, "mapped memory for the log of a launch");
+  return mapped(bytes, Phase::Allocate, "mapped memory of " + std::to_string(bytes) + " bytes");
 }
 
 Result<std::unique_ptr<DeviceProgram>> CudaDevice::load(const CompiledCode& code, const ProgramFacts& facts) {

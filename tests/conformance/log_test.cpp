@@ -430,7 +430,7 @@ TEST_CASE("where a device has no memory for a log, the launch runs; its lines ar
       {R"({"allocations": {"n": 1, "code": 2, "host": true}})",
        "1 line of log by kernel 'says' was dropped: the device had no memory for a log of 1048576 bytes", 1},
       {R"({"allocations": {"n": 1, "times": 2, "code": 2, "host": true}})",
-       "the log of a launch of kernel 'says' is lost: mapped memory for the log of a launch", ~std::uint64_t{0}},
+       "the log of a launch of kernel 'says' is lost: mapped memory of 64 bytes", ~std::uint64_t{0}},
   };
   for (const auto& row : rows) {
     const Client client(make_sim_server());
