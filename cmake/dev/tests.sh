@@ -3,6 +3,19 @@
 known_devices="cpu sim cuda"
 default_devices="cpu,sim"
 
+# sanitizer_settings address|thread: what programs need to run under it. The environment's own options come behind, and so before these.
+sanitizer_settings() {
+  case "$1" in
+    address)
+      # intercept_tls_get_addr: else the search for leaks of GCC 12 now and then takes other memory for that of a thread, and ends by a fault.
+      export ASAN_OPTIONS="intercept_tls_get_addr=0:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:${ASAN_OPTIONS:-}"
+      export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}" ;;
+    thread)
+      export TSAN_OPTIONS="suppressions='$PWD/cmake/dev/tsan.supp':${TSAN_OPTIONS:-}" ;;
+  esac
+  export KILN_TEST_TIMEOUT="${KILN_TEST_TIMEOUT:-14400}"  # a program is some ten times as slow
+}
+
 # run_program LOG PROGRAM ARG...: output and exit status into LOG and LOG.rc. A hang ends after KILN_TEST_TIMEOUT seconds.
 run_program() {
   local log="$1" rc=0
@@ -127,7 +140,7 @@ run_extras() {
   shift 2
   pattern="$(IFS='|'; echo "$*")"
   for program in "$tree"/bin/kiln_test_*; do counted+="|${program##*/kiln_test_}"; done  # ctest lists the programs too
-  (ctest --test-dir "$tree" -E "^(none$counted)\$" ${pattern:+-R "$pattern"} -j "$jobs" --output-on-failure --timeout 600 >"$log" 2>&1 </dev/null) || true
+  (ctest --test-dir "$tree" -E "^(none$counted)\$" ${pattern:+-R "$pattern"} -j "$jobs" --output-on-failure --timeout "${KILN_TEST_TIMEOUT:-600}" >"$log" 2>&1 </dev/null) || true
   ok="$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed ' "$log" || true)"
   bad="$(sed -nE 's/^[0-9]+% tests passed, ([0-9]+) tests failed out of [0-9]+.*/\1/p' "$log")"
   if [ -z "$bad" ]; then
@@ -142,6 +155,25 @@ run_extras() {
   elif [ "$ok" != 0 ]; then
     echo "extras: $ok passed"
   fi
+}
+
+# fuzz_command TREE N [FIRST [OPTION...]]
+fuzz_command() {
+  local tree="$1" count="${2:-}" first="${3:-1}"
+  [[ "$count" =~ ^[1-9][0-9]*$ ]] || die_usage "fuzz needs a number of kernels, not '$count'"
+  [[ "$first" =~ ^[0-9]+$ ]] || die_usage "fuzz: the first seed is a number, not '$first'"
+  shift $(($# < 3 ? $# : 3))
+  setup_packages build && build_tree "$tree" kiln_fuzz kiln_codegen kiln_simcuda || exit 1
+  fuzz "$tree" "$first" "$count" "$@"
+}
+
+# fuzz_runtime_command TREE N [OPTION...]
+fuzz_runtime_command() {
+  local tree="$1"
+  shift
+  [[ "${1:-}" =~ ^[1-9][0-9]*$ ]] || die_usage "fuzz-runtime needs a number of operations, not '${1:-}'"
+  setup_packages build && build_tree "$tree" kiln_runtime_fuzz kiln_codegen || exit 1
+  exec "$tree/bin/kiln_runtime_fuzz" "$@"
 }
 
 # fuzz TREE FIRST COUNT [OPTION...]: the seeds shared out among the processors. How far they are goes to stderr; at the end differences are printed,
