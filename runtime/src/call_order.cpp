@@ -1,6 +1,8 @@
 #include "src/call_order.h"
 
+#include <cstddef>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -9,13 +11,15 @@
 namespace kiln::rt {
 namespace {
 
-// Immortal: servers of static lifetime may outlive every other static.
+// Immortal: servers of static lifetime may outlive every other static. And there without memory: a call whose task was submitted has to be
+// noted, or nobody comes to end it.
 struct Calls {
   std::mutex mutex;
   OpenCall* first = nullptr;
 };
 Calls& calls() {
-  static Calls& all = *new Calls;
+  alignas(Calls) static std::byte room[sizeof(Calls)];
+  static Calls& all = *new (room) Calls;
   return all;
 }
 

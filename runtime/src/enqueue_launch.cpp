@@ -145,9 +145,10 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<EnqueueLock> lock, std
     if (!wait.allowed() && slot != nullptr) slot->release();  // for ever
     if (!wait.allowed()) return at;
     device_->wait(at);
+    (void)device_->refused(at);  // its writes are claimed
     if (LaunchLogMemory* lines = slot != nullptr ? slots_.take_log(slot->number()) : nullptr) logs_.over(lines);
   }
-  if (confirm_now) confirm();
+  if (confirm_now) confirm_in_passing();
   return at;
 }
 
@@ -217,7 +218,7 @@ std::optional<Result<void>> LocalServer::enqueue_in_lane(std::uint64_t stream, c
     confirm_now = ++lane.since_confirm >= kConfirmEach;
     if (confirm_now) lane.since_confirm = 0;
   }
-  if (confirm_now) confirm();
+  if (confirm_now) confirm_in_passing();
   return Result<void>();
 }
 

@@ -50,16 +50,18 @@ void LocalServer::unpin(HostMemory& memory) noexcept {
     for (Download& download : memory.downloads) (void)download.place.release();  // the log may be locked for ever
     return;
   }
-  memory.downloads.clear();
+  std::vector<Download> downloads = std::move(memory.downloads);  // nobody wants to know any more
+  for (Download& download : downloads) download.place.reset();
   After open = memory.reads;
   open.add(memory.writes);
-  const auto let_go = [this, mapped = memory.mapped](const After& events) {
+  const auto let_go = [this, mapped = memory.mapped](const After& events, const std::vector<Download>& unread) {
     events.for_each([&](Event e) { device_->wait(e); });
+    for (const Download& download : unread) (void)device_->refused(download.at);
     if (mapped.host != nullptr) device_->unmap(mapped);
   };
-  if (CallOrder::may_wait(*device_, open)) return let_go(open);
+  if (CallOrder::may_wait(*device_, open)) return let_go(open, downloads);
   try {  // a host call that drops what waits for its end: another thread waits
-    (void)when_over_now({}, [keep = shared_from_this(), let_go, open] { let_go(open); });
+    (void)when_over_now({}, [keep = shared_from_this(), let_go, open, unread = std::move(downloads)] { let_go(open, unread); });
   } catch (const std::bad_alloc&) {  // it stays mapped
   }
 }
@@ -92,13 +94,13 @@ Result<void> LocalServer::settle(HostMemory& memory, bool reads_too) {
         const std::lock_guard lock(memory.mutex);
         memory.writes.clear();
         if (reads_too) memory.reads.clear();
-        over.swap(memory.downloads);
-        for (const Download& download : over) {
+        for (const Download& download : memory.downloads) {
           auto verdict = device_state(ErrorCode::IoDevicePoisoned);
           if (auto refused = device_->refused(download.at); refused && verdict.has_value()) verdict = std::move(*refused);
           if (verdict.has_value()) verdict = download.place->verdict();
           if (!verdict.has_value() && !memory.refused) memory.refused = verdict.error();
         }
+        over.swap(memory.downloads);  // now that what they have come to is known
         if (memory.refused) return *memory.refused;
         return {};
       },

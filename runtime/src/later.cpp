@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "src/background.h"
@@ -112,11 +113,17 @@ Result<void> LocalServer::read_piece_later(std::uint64_t stream, const Binding& 
    public:
     PieceJob(LocalServer& s, const Binding& p, std::byte* t, std::shared_ptr<LaterRead> r)
         : server(s), piece(p), to(t), read(std::move(r)) {}
+    Result<void> readable() noexcept {
+      auto refused = server.device_->refused(at);
+      try {
+        server.confirm();
+        if (auto ok = server.device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
+        if (refused) return std::move(*refused);
+        return place->verdict();
+      } catch (const std::bad_alloc&) { return no_host_memory(); }
+    }
     void run() noexcept override {
-      server.confirm();
-      Result<void> result = server.device_state(ErrorCode::IoDevicePoisoned);
-      if (auto refused = server.device_->refused(at); refused && result.has_value()) result = std::move(*refused);
-      if (result.has_value()) result = place->verdict();
+      Result<void> result = readable();
       const bool direct = task->kind == Task::Kind::Host;  // else the device has copied
       if (result.has_value()) std::memcpy(to, direct ? task->from : task->staging.data(), piece.range.end - piece.range.begin);
       place.reset();

@@ -264,6 +264,7 @@ class LocalServer final : public Server {
   template <class Copy>
   Result<void> read_in_turn(std::uint64_t stream, HeldTask& task, Allocation& memory, std::uint64_t first, std::vector<MemoryRange> ranges,
                             Copy&& copy);
+  void not_launched(const LaunchRequest& request, const Error& why);  // nothing looked at it yet, or what did had no memory
   void fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot, const LaunchLogMemory* log);
   void collect_uses(const LaunchPlan& plan, const LaunchRequest& request);
   static void gather_uses(const LaunchPlan& plan, const LaunchRequest& request, LaunchUses& uses);  // of a launch that will run
@@ -273,6 +274,7 @@ class LocalServer final : public Server {
   Result<std::uint32_t> take_fault_slot(const Program& program);
   LaunchLogMemory* take_log(const Program& program);  // null: it has none
   Event confirm();                                    // gives the first event that is still pending
+  void confirm_in_passing() noexcept;                 // after something was enqueued, which must not fail by it
   bool time_to_confirm();  // now and then, so that neither log nor records fill up when nobody ever waits; under the enqueue lock
   Result<void> device_state(ErrorCode code = ErrorCode::DevicePoisoned) const;
 

@@ -1,6 +1,7 @@
 #include "kiln/runtime/operation.h"
 
 #include <chrono>
+#include <new>
 #include <string>
 
 #include "src/call_order.h"
@@ -39,17 +40,21 @@ struct Settling {
   std::move_only_function<void(Result<void>)> then;
   std::vector<Server::Point> points;
 
-  static void go_on(const std::shared_ptr<Settling>& self) {
-    Server& server = self->client.server();
-    while (!self->points.empty()) {
-      const Server::Point point = self->points.back();
-      self->points.pop_back();
-      if (server.event_done(point) && !self->points.empty()) continue;
-      const auto ok = server.when_over(point, [self] { go_on(self); });
-      if (!ok.has_value()) self->then(ok.error());
-      return;
-    }
-    self->then(self->written->verdict());
+  // To the next point. After the last one, or where something goes wrong, it tells.
+  static void go_on(const std::shared_ptr<Settling>& self) noexcept {
+    Result<void> how;
+    try {
+      Server& server = self->client.server();
+      while (how.has_value() && !self->points.empty()) {
+        const Server::Point point = self->points.back();
+        self->points.pop_back();
+        if (server.event_done(point) && !self->points.empty()) continue;
+        how = server.when_over(point, [self] { go_on(self); });
+        if (how.has_value()) return;
+      }
+      if (how.has_value()) how = self->written->verdict();
+    } catch (...) { how = thrown(); }
+    self->then(std::move(how));
   }
 };
 
@@ -122,16 +127,29 @@ Result<void> Run::wait(std::unique_lock<std::mutex>& lock, const bool& over) {
   return {};
 }
 
-Error gone() {
-  return make_error(ErrorCode::Validation, "OperationGone",
-                    "the operation ran before, or was moved into another one; make a new one, or op::share() its value");
-}
+namespace {
 
-Error dropped() {
-  return make_error(ErrorCode::Generic, "OperationDropped", "what the operation belongs to was dropped before this part of it began");
+// Made while there is memory, since they are told where there may be none.
+const Error& gone_error() {
+  static const Error error =
+      make_error(ErrorCode::Validation, "OperationGone",
+                 "the operation ran before, or was moved into another one; make a new one, or op::share() its value");
+  return error;
 }
+const Error& dropped_error() {
+  static const Error error =
+      make_error(ErrorCode::Generic, "OperationDropped", "what the operation belongs to was dropped before this part of it began");
+  return error;
+}
+[[maybe_unused]] const Error &gone_ready = gone_error(), &dropped_ready = dropped_error();
 
-Error thrown() noexcept {
+}  // namespace
+
+Error gone() noexcept { return gone_error(); }
+
+Error dropped() noexcept { return dropped_error(); }
+
+Error thrown() noexcept try {
   try {
     throw;
   } catch (const Exception& e) { return e.error(); } catch (const std::bad_alloc&) {
@@ -139,7 +157,7 @@ Error thrown() noexcept {
   } catch (const std::exception& e) {
     return make_error(ErrorCode::Generic, "OperationThrew", std::string("a function of the operation threw: ") + e.what());
   } catch (...) { return make_error(ErrorCode::Generic, "OperationThrew", "a function of the operation threw something"); }
-}
+} catch (const std::bad_alloc&) { return rt::no_host_memory(); }
 
 Error borrowed_gone(const char* what, std::size_t argument) {
   return make_error(ErrorCode::Validation, "BorrowedBufferGone",
@@ -161,10 +179,13 @@ Result<void> call_later(const Stream& stream, std::move_only_function<void(const
 }
 
 void go_on_elsewhere(const Stream& stream, std::move_only_function<void()> then) noexcept {
+  std::shared_ptr<std::move_only_function<void()>> shared;
+  try {
+    shared = std::make_shared<std::move_only_function<void()>>(std::move(then));
+    if (stream.client().server().when_over({}, [shared] { (*shared)(); }).has_value()) return;
+  } catch (const std::bad_alloc&) {}
   // Where no thread can be had it is done here; it is told what it must not wait for.
-  const auto shared = std::make_shared<std::move_only_function<void()>>(std::move(then));
-  const auto ok = stream.client().server().when_over({}, [shared] { (*shared)(); });
-  if (!ok.has_value()) (*shared)();
+  (shared != nullptr ? *shared : then)();
 }
 
 Result<void> read_later(const Stream& stream, const Binding& from, void* to, std::move_only_function<void(Result<void>)> done) {

@@ -39,9 +39,10 @@ Result<void> LocalServer::read_in_turn(std::uint64_t stream, HeldTask& task, All
   lock.unlock();
   device_->begin_host(turn);
   const FinishHost finish{*device_, turn};
+  auto refused = device_->refused(*event);
   confirm();
   if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
-  if (auto refused = device_->refused(*event)) return std::move(*refused);  // nothing was copied
+  if (refused) return std::move(*refused);  // nothing was copied
   Result<void> verdict = place.verdict();
   if (verdict.has_value()) copy(std::as_const(turn));
   return verdict;

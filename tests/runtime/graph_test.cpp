@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kiln/kiln.h"
+#include "kiln/runtime/memory.h"
 #include "kiln/runtime/modes.h"
 #include "runtime/graph_devices.h"
 #include "support/allocations.h"
@@ -669,6 +670,8 @@ TEST_CASE("no host memory in a capture or a replay is an error, never a wrong by
       if (graph.has_value()) replayed = graph->replay(stream);
     }
     CHECK_FALSE(is_capturing(stream));
+    CHECK(capture(stream, [] {}).has_value());  // what had no memory left no capture open
+    CHECK(memory_cleanup(client).has_value());
     const auto read = b.read();
     if (!graph.has_value() || !replayed.has_value()) {
       if (read.has_value()) CHECK(read.value() == of(4, 0));

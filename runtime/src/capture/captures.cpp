@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "src/local_server.h"
@@ -39,9 +40,13 @@ Result<std::uint64_t> Captures::prepare(std::uint64_t stream, const std::source_
   auto memory = std::make_unique<MemoryCapture>(*server_.memory_, stream);
   const std::lock_guard lock(server_.enqueue_);
   if (auto ok = states_[queue].prepare(stream); !ok.has_value()) return ok.error();
-  if (auto ok = memory->prime(); !ok.has_value()) {
+  Result<void> primed;
+  try {
+    primed = memory->prime();
+  } catch (const std::bad_alloc&) { primed = no_host_memory(); }
+  if (!primed.has_value()) {
     (void)states_[queue].abort();
-    return ok.error();
+    return primed.error();
   }
   memories_[queue] = std::move(memory);
   places_[queue] = where;
@@ -91,34 +96,28 @@ Result<std::shared_ptr<GraphState>> Captures::end_now(std::uint64_t stream, std:
     CaptureState* const state = open(stream, token);
     if (state == nullptr) return capture_not_recording(stream, CapturePhase::None);
     where = places_[queue_of(stream)];
-    auto result = state->end(caller);
-    memory = close(queue_of(stream));
+    Result<CaptureState::Ended> result = no_host_memory();
+    try {
+      result = state->end(caller);
+    } catch (const std::bad_alloc&) {}
+    memory = close(queue_of(stream));  // whatever it gives, the capture is over
     if (!result.has_value()) return result.error();
     ended = std::move(*result);
   }
   memory->end();
-  IoSets sets;
+  Result<std::shared_ptr<GraphState>> graph = no_host_memory();
   try {
-    sets = ended.recording.sets();
-    std::optional<Error> refused;
-    if (!ended.owned) refused = capture_abandoned(ended.owner, caller, ended.failure);
-    else if (ended.failure) refused = capture_doomed(stream, *ended.failure);
-    if (refused) {
-      claim(sets, *refused);
-      return std::move(*refused);
-    }
-    auto graph = seal(ended.recording, sets, std::move(memory), where);
-    if (!graph.has_value()) claim(sets, graph.error());
-    return graph;
-  } catch (const std::bad_alloc&) {
-    claim(sets, no_host_memory());
-    return no_host_memory();
-  }
+    if (!ended.owned) graph = capture_abandoned(ended.owner, caller, ended.failure);
+    else if (ended.failure) graph = capture_doomed(stream, *ended.failure);
+    else graph = seal(ended.recording, ended.recording.sets(), std::move(memory), where);
+  } catch (const std::bad_alloc&) {}
+  if (!graph.has_value()) claim(ended.recording.writes(), graph.error());
+  return graph;
 }
 
-void Captures::claim(const IoSets& sets, const Error& why) noexcept {
+void Captures::claim(std::span<const MemoryRange> writes, const Error& why) noexcept {
   const std::lock_guard lock(server_.enqueue_);
-  ExecuteScope::failed_writing(server_.store_, sets.writes, why);
+  ExecuteScope::failed_writing(server_.store_, writes, why);
 }
 
 // The first instance is made now, so that what the device has against the graph shows here.

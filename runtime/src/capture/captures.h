@@ -96,7 +96,7 @@ class Captures {
   Result<GraphInstance*> take_instance(GraphState& graph);
   Result<void> replay_now(std::uint64_t stream, GraphState& graph, bool& dropped);
   Result<Event> submit(std::uint64_t stream, GraphState& graph, GraphInstance& instance);
-  void claim(const IoSets& sets, const Error& why) noexcept;
+  void claim(std::span<const MemoryRange> writes, const Error& why) noexcept;
   // Of the queue, if the capture with that token is open there. Under the enqueue lock.
   CaptureState* open(std::uint64_t stream, std::uint64_t token);
   std::unique_ptr<MemoryCapture> close(std::uint32_t queue);  // to be ended without the lock

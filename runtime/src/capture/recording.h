@@ -70,7 +70,8 @@ class Recording {
            std::span<const MemoryRange> covers, std::span<const GraphTouch> touches);
   // The sets of the whole. W: each range that an operation names once, by allocation and place.
   IoSets sets() const;
-  std::vector<GraphTouch> touches() const { return touches_; }  // each allocation once
+  std::span<const MemoryRange> writes() const { return writes_; }  // of each operation
+  std::vector<GraphTouch> touches() const { return touches_; }     // each allocation once
 
  private:
   RecordedOps ops_;

@@ -44,8 +44,8 @@ void Captures::dropped(GraphState& graph) noexcept {
 
 Result<void> Captures::replay(std::uint64_t stream, const std::shared_ptr<GraphState>& graph) {
   bool dropped = false;
-  auto result =
-      server_.enter_on(stream, [&] { return replay_now(stream, *graph, dropped); }, [&](const Error& why) { claim(graph->sets, why); });
+  auto result = server_.enter_on(
+      stream, [&] { return replay_now(stream, *graph, dropped); }, [&](const Error& why) { claim(graph->sets.writes, why); });
   if (logs(LogArea::Capture, LogLevel::Debug)) tell_replay(server_, stream, *graph->body, result, dropped);
   return watch(stream, std::move(result));
 }
@@ -59,7 +59,7 @@ Result<void> Captures::replay_now(std::uint64_t stream, GraphState& graph, bool&
   if (dropped) return {};  // its kernels were obtained when it was captured
   auto instance = take_instance(graph);
   if (!instance.has_value()) {
-    claim(graph.sets, instance.error());
+    claim(graph.sets.writes, instance.error());
     return instance.error();
   }
   auto at = submit(stream, graph, **instance);
@@ -142,10 +142,11 @@ Result<Event> Captures::submit(std::uint64_t stream, GraphState& graph, GraphIns
       return at;
     }
     server_.device_->wait(at);  // the log had no room: nobody will look at the records
+    (void)server_.device_->refused(at);
     instances_.over(instance.number());
     held.release();
   }
-  if (confirm_now) server_.confirm();
+  if (confirm_now) server_.confirm_in_passing();
   return at;
 }
 
@@ -166,7 +167,7 @@ Result<void> Captures::destroy(const std::shared_ptr<GraphState>& graph) try {
   replays.for_each([&](Event e) { server_.device_->wait(e); });
   server_.confirm();
   Result<void> result = server_.device_state();
-  if (!result.has_value()) claim(graph->sets, result.error());
+  if (!result.has_value()) claim(graph->sets.writes, result.error());
   instances_.retire(graph->instances);
   instances_.sweep();
   server_.logs_.deliver(CallOrder::current() == nullptr);

@@ -2,9 +2,11 @@
 // (as a view does). Different buffers may be used by different threads; one Buffer object is for one thread at a time, the memory behind it
 // for all.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -127,26 +129,51 @@ Result<std::array<std::uint64_t, sizeof...(I)>> to_extents(I... extents) {
   return all;
 }
 
-// A bool is a byte on the device, and std::vector<bool> has no bytes to copy.
-template <class T>
-Result<void> write_elements(const Stream& stream, const Binding& to, const std::vector<T>& host) {
+// What `write(const void*)` makes of the elements, and what `read(void*)` puts there. A bool is a byte on the device, and std::vector<bool>
+// has no bytes to copy. Where the host has no memory for the elements that is the error, and neither is called.
+template <class T, class Write>
+Result<void> from_elements(const std::vector<T>& host, Write&& write) {
   if constexpr (std::same_as<T, bool>) {
-    const std::vector<std::uint8_t> bytes(host.begin(), host.end());
-    return write(stream, to, bytes.data());
+    std::vector<std::uint8_t> bytes;
+    try {
+      bytes.assign(host.begin(), host.end());
+    } catch (const std::exception&) { return no_host_memory(); }
+    return write(bytes.data());
   } else {
-    return write(stream, to, host.data());
+    return write(host.data());
   }
 }
-template <class T>
-Result<std::vector<T>> read_elements(const Stream& stream, const Binding& from, std::uint64_t elements) {
+template <class T, class Read>
+Result<std::vector<T>> to_elements(std::uint64_t elements, Read&& read) {
   using Raw = std::conditional_t<std::same_as<T, bool>, std::uint8_t, T>;
-  std::vector<Raw> host(elements);
-  if (auto ok = read(stream, from, host.data()); !ok.has_value()) return ok.error();
+  std::vector<Raw> host;
+  std::vector<T> bits;
+  try {
+    host.resize(elements);
+    if constexpr (std::same_as<T, bool>) bits.resize(elements);
+  } catch (const std::exception&) { return no_host_memory(); }
+  if (auto ok = read(host.data()); !ok.has_value()) return ok.error();
   if constexpr (std::same_as<T, bool>) {
-    return std::vector<bool>(host.begin(), host.end());
+    std::copy(host.begin(), host.end(), bits.begin());
+    return bits;
   } else {
     return host;
   }
+}
+template <class T>
+Result<void> write_elements(const Stream& stream, const Binding& to, const std::vector<T>& host) {
+  bool issued = false;
+  const Result<void> result = from_elements(host, [&](const void* from) {
+    issued = true;
+    return write(stream, to, from);
+  });
+  if (issued || result.has_value()) return result;
+  claim(to, result.error());
+  return not_issued(stream, result.error());
+}
+template <class T>
+Result<std::vector<T>> read_elements(const Stream& stream, const Binding& from, std::uint64_t elements) {
+  return to_elements<T>(elements, [&](void* to) { return read(stream, from, to); });
 }
 
 }  // namespace rt

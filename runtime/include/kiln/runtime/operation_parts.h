@@ -12,7 +12,7 @@ template <class T, class F>
 class Issue final : public Node<T> {
  public:
   Issue(std::optional<Client> client, F f) : client_(std::move(client)), f_(std::move(f)) {}
-  void start(const Context& context, Receiver<T> receiver) override { receiver(once(context)); }
+  void begin(const Context& context, Receiver<T> receiver) override { receiver(once(context)); }
   std::optional<Client> client() const override { return client_; }
 
  private:
@@ -35,11 +35,13 @@ template <class T, class F>
 class Call final : public Node<T> {
  public:
   Call(F f, const std::source_location& where) : f_(std::move(f)), where_(where) {}
-  void start(const Context& context, Receiver<T> receiver) override {
+  void begin(const Context& context, Receiver<T> receiver) override {
     const auto shared = std::make_shared<Receiver<T>>(std::move(receiver));
     auto in_turn = [this, context, shared](const Error* lost) {
-      auto value = std::make_shared<Result<T>>(lost != nullptr ? Result<T>(*lost) : once(context));
-      go_on_elsewhere(context.stream, [shared, value] { (*shared)(std::move(*value)); });
+      context.run->go_on([&] {
+        auto value = std::make_shared<Result<T>>(lost != nullptr ? Result<T>(*lost) : once(context));
+        go_on_elsewhere(context.stream, [shared, value, run = context.run] { run->go_on([&] { (*shared)(std::move(*value)); }); });
+      });
     };
     const auto ok = call_later(context.stream, std::move(in_turn), where_);
     if (!ok.has_value()) (*shared)(ok.error());
@@ -66,7 +68,7 @@ class Then final : public Node<U> {
  public:
   Then(NodePtr<T> first, F f) : first_(std::move(first)), f_(std::move(f)) {}
   std::optional<Client> client() const override { return first_ != nullptr ? first_->client() : std::nullopt; }
-  void start(const Context& context, Receiver<U> receiver) override {
+  void begin(const Context& context, Receiver<U> receiver) override {
     if (first_ == nullptr) return receiver(gone());
     first_->start(context, [this, context, receiver = std::move(receiver)](Result<T> value) mutable {
       if (!value.has_value()) return receiver(value.error());
@@ -109,7 +111,7 @@ class All final : public Node<std::tuple<Lifted<T>...>> {
   std::optional<Client> client() const override {
     return std::apply([](const auto&... node) { return first_client({node != nullptr ? node->client() : std::nullopt...}); }, nodes_);
   }
-  void start(const Context& context, Receiver<Value> receiver) override {
+  void begin(const Context& context, Receiver<Value> receiver) override {
     const auto join = std::make_shared<Join>(context, std::move(receiver));
     start_all(context, join, std::index_sequence_for<T...>());
   }
@@ -164,9 +166,7 @@ class All final : public Node<std::tuple<Lifted<T>...>> {
     if (node == nullptr) return end(gone());
     const Stream& stream = join->streams[I];
     if (auto ok = stream.wait(fork); !ok.has_value()) return end(ok.error());
-    try {
-      node->start({context.run, stream}, end);
-    } catch (...) { end(thrown()); }
+    node->start({context.run, stream}, end);
   }
 
   std::tuple<NodePtr<T>...> nodes_;
@@ -181,7 +181,7 @@ class Zip final : public Node<std::tuple<Lifted<T>...>> {
   std::optional<Client> client() const override {
     return std::apply([](const auto&... node) { return first_client({node != nullptr ? node->client() : std::nullopt...}); }, nodes_);
   }
-  void start(const Context& context, Receiver<Value> receiver) override {
+  void begin(const Context& context, Receiver<Value> receiver) override {
     receiver_ = std::move(receiver);
     next<0>(context);
   }
@@ -228,11 +228,11 @@ class Source {
         waiting_.emplace_back(context, std::move(then));
         if (std::exchange(begun_, true)) return;
         lock.unlock();
-        run_ = std::make_shared<Run>(context.stream, context.run->policy(), nullptr);  // whoever else is dropped
-        if (node_ == nullptr) return known(context.stream, gone());
         try {
-          node_->start({run_, context.stream}, [self, stream = context.stream](Result<T> value) { self->known(stream, std::move(value)); });
-        } catch (...) { known(context.stream, thrown()); }
+          run_ = std::make_shared<OwnRun>(self, context);
+        } catch (...) { return known(context.stream, thrown()); }
+        if (node_ == nullptr) return known(context.stream, gone());
+        node_->start({run_, context.stream}, [self, stream = context.stream](Result<T> value) { self->known(stream, std::move(value)); });
         return;
       }
     }
@@ -241,18 +241,34 @@ class Source {
 
  private:
   using Waiting = std::pair<Context, std::move_only_function<void(Result<T>&)>>;
-  void known(const Stream& stream, Result<T> value) {
+  // Whoever else is dropped: it goes on for the others.
+  class OwnRun final : public Run {
+   public:
+    OwnRun(const std::shared_ptr<Source>& source, const Context& context)
+        : Run(context.stream, context.run->policy(), nullptr), source_(source), stream_(context.stream) {}
+    void fail(Error why) noexcept override {
+      if (const auto source = source_.lock()) source->known(stream_, std::move(why));
+    }
+
+   private:
+    const std::weak_ptr<Source> source_;
+    const Stream stream_;
+  };
+  void known(const Stream& stream, Result<T> value) noexcept {
     std::vector<Waiting> waiting;
     {
       const std::lock_guard lock(mutex_);
+      if (result_) return;  // it had failed
       event_ = stream.record();
-      result_.emplace(std::move(value));
+      try {
+        result_.emplace(std::move(value));
+      } catch (...) { result_.emplace(thrown()); }
       waiting.swap(waiting_);
     }
-    for (Waiting& w : waiting) give(w.first, w.second);
+    for (Waiting& w : waiting) w.first.run->go_on([&] { give(w.first, w.second); });
   }
   void give(const Context& context, std::move_only_function<void(Result<T>&)>& then) {
-    context.run->join(*run_);
+    if (run_ != nullptr) context.run->join(*run_);
     if (auto ok = context.stream.wait(event_); !ok.has_value()) {
       Result<T> failed(ok.error());
       return then(failed);
@@ -274,7 +290,7 @@ class Part final : public Node<U> {
  public:
   Part(std::shared_ptr<Source<T>> source, F take) : source_(std::move(source)), take_(std::move(take)) {}
   std::optional<Client> client() const override { return source_->client(); }
-  void start(const Context& context, Receiver<U> receiver) override {
+  void begin(const Context& context, Receiver<U> receiver) override {
     source_->use(source_, context, [this, receiver = std::move(receiver)](Result<T>& value) mutable {
       if (!value.has_value()) return receiver(value.error());
       receiver(take_(*value));
@@ -293,7 +309,7 @@ class CoroutineNode final : public Node<T> {
  public:
   explicit CoroutineNode(std::coroutine_handle<Coroutine<T>> handle) : handle_(handle) {}
   ~CoroutineNode() override { handle_.destroy(); }
-  void start(const Context& context, Receiver<T> receiver) override {
+  void begin(const Context& context, Receiver<T> receiver) override {
     Coroutine<T>& promise = handle_.promise();
     promise.context.emplace(context);
     promise.receiver = std::move(receiver);
@@ -321,8 +337,9 @@ struct CoroutineBase {
   void tell() {
     Receiver<T> to = std::move(receiver);  // the frame may be gone before it returns
     Result<T> value = std::move(*result);
+    const std::shared_ptr<Run> run = std::move(context->run);
     context.reset();
-    to(std::move(value));
+    run->go_on([&] { to(std::move(value)); });
   }
 
   template <class U>
@@ -394,7 +411,7 @@ class Read final : public Node<std::vector<T>> {
     if (owned) kept_ = from;
   }
   std::optional<Client> client() const override { return client_; }
-  void start(const Context& context, Receiver<std::vector<T>> receiver) override {
+  void begin(const Context& context, Receiver<std::vector<T>> receiver) override {
     if (context.run->dropped()) return receiver(dropped());
     const auto from = from_.lock();
     if (!from) return receiver(borrowed_gone("the buffer to read", 0));
@@ -407,10 +424,12 @@ class Read final : public Node<std::vector<T>> {
     reading->host.resize(elements_);
     reading->receiver = std::move(receiver);
     kept_.reset();
-    const auto ok = read_later(context.stream, *from, reading->host.data(), [reading](Result<void> read) {
-      if (!read.has_value()) return reading->receiver(read.error());
-      if constexpr (std::same_as<T, bool>) reading->receiver(std::vector<bool>(reading->host.begin(), reading->host.end()));
-      else reading->receiver(std::move(reading->host));
+    const auto ok = read_later(context.stream, *from, reading->host.data(), [reading, run = context.run](Result<void> read) {
+      run->go_on([&] {
+        if (!read.has_value()) return reading->receiver(read.error());
+        if constexpr (std::same_as<T, bool>) reading->receiver(std::vector<bool>(reading->host.begin(), reading->host.end()));
+        else reading->receiver(std::move(reading->host));
+      });
     });
     if (!ok.has_value()) reading->receiver(ok.error());
   }

@@ -25,6 +25,9 @@ namespace kiln {
 // Chooses streams for operations. Cheap to copy; copies take turns together. Thread-safe.
 class StreamPolicy {
  public:
+  // Moving copies: a policy that was moved from is still one.
+  StreamPolicy(const StreamPolicy&) = default;
+  StreamPolicy& operator=(const StreamPolicy&) = default;
   static StreamPolicy single(const Stream& stream);
   // `streams` new streams in turn: operation k runs on stream k modulo that. Throws kiln::Exception for none.
   static StreamPolicy round_robin(const Client& client, unsigned streams = 4);
@@ -69,6 +72,12 @@ class Run {
   void join(Run& other);             // what that has done belongs to this one, too
   // The parts are enqueued, or one of them failed: `then` hears, on a thread of the runtime, how it went once the device is through.
   static void settle(const std::shared_ptr<Run>& run, std::move_only_function<void(Result<void>)> then) noexcept;
+  // A part cannot tell its receiver what it has come to, for it was on the way there that something was thrown: the whole ends with this.
+  virtual void fail(Error why) noexcept = 0;
+  // Goes on with a part of the run, wherever that is. What it throws is the run's end: no thread of the runtime has anybody to throw at,
+  // and who waits for the run waits for its end.
+  template <class F>
+  void go_on(F&& f) noexcept;
 
  protected:
   // Waits for `over` to become true under the lock, whatever else the thread is. Errors: it is a host call that would wait for itself.
@@ -99,14 +108,21 @@ template <class T>
 class Node {
  public:
   virtual ~Node() = default;
-  virtual void start(const Context& context, Receiver<T> receiver) = 0;  // at most once
+  // At most once.
+  void start(const Context& context, Receiver<T> receiver) noexcept {
+    const std::shared_ptr<Run> run = context.run;  // the context may be the receiver's
+    run->go_on([&] { begin(context, std::move(receiver)); });
+  }
   virtual std::optional<Client> client() const { return std::nullopt; }
+
+ private:
+  virtual void begin(const Context& context, Receiver<T> receiver) = 0;
 };
 template <class T>
 using NodePtr = std::unique_ptr<Node<T>>;
 
-Error gone();                                                 // it ran, or was moved from
-Error dropped();                                              // of a run that nobody wants
+Error gone() noexcept;                                        // it ran, or was moved from
+Error dropped() noexcept;                                     // of a run that nobody wants
 Error thrown() noexcept;                                      // the exception that is being handled
 Error borrowed_gone(const char* what, std::size_t argument);  // from 1; 0: no argument of a launch
 Client default_client(std::optional<Client> own);
@@ -114,6 +130,13 @@ std::optional<Client> first_client(std::initializer_list<std::optional<Client>> 
 Result<void> call_later(const Stream& stream, std::move_only_function<void(const Error*)> function, const std::source_location& where);
 void go_on_elsewhere(const Stream& stream, std::move_only_function<void()> then) noexcept;
 Result<void> read_later(const Stream& stream, const Binding& from, void* to, std::move_only_function<void(Result<void>)> done);
+
+template <class F>
+void Run::go_on(F&& f) noexcept {
+  try {
+    std::forward<F>(f)();
+  } catch (...) { fail(thrown()); }
+}
 
 // A run with its result.
 template <class T>
@@ -129,18 +152,20 @@ class RunOf final : public Run {
       run->end(gone());
       return run;
     }
-    try {
-      run->node_->start({run, stream}, [run](Result<T> value) mutable {
-        auto kept = std::make_shared<Result<T>>(std::move(value));
-        const std::shared_ptr<Run> base = run;
-        settle(base, [run = std::move(run), kept = std::move(kept)](Result<void> how) {
-          if (kept->has_value() && !how.has_value()) run->end(how.error());
-          else run->end(std::move(*kept));
+    run->go_on([&] {
+      run->node_->start({run, stream}, [run](Result<T> value) {
+        run->go_on([&] {
+          auto kept = std::make_shared<Result<T>>(std::move(value));
+          settle(run, [run, kept = std::move(kept)](Result<void> how) {
+            if (kept->has_value() && !how.has_value()) run->end(how.error());
+            else run->end(std::move(*kept));
+          });
         });
       });
-    } catch (...) { run->end(thrown()); }
+    });
     return run;
   }
+  void fail(Error why) noexcept override { end(std::move(why)); }
 
   bool is_over() {
     const std::lock_guard lock(mutex_);
@@ -167,18 +192,22 @@ class RunOf final : public Run {
   }
 
  private:
-  void end(Result<T> result) {
+  void end(Result<T> result) noexcept {
     std::move_only_function<void()> waiter;
     {
       const std::lock_guard lock(mutex_);
       if (result_there_) return;
-      result_.emplace(std::move(result));
+      try {
+        result_.emplace(std::move(result));
+      } catch (...) { result_.emplace(thrown()); }  // the value's own move did
       result_there_ = true;
       waiter = std::move(waiter_);
       waiter_ = nullptr;
       over_.notify_all();
     }
-    if (waiter) waiter();
+    try {
+      if (waiter) waiter();
+    } catch (...) {}  // a coroutine of somebody else's that throws at whoever resumes it
   }
 
   NodePtr<T> node_;
@@ -289,11 +318,12 @@ class [[nodiscard]] Operation {
   Operation& operator=(Operation&&) noexcept = default;
 
   // Runs it and waits. Without an argument on the calling thread's default stream of its client.
-  Result<T> sync() && { return std::move(*this).start().sync(); }
-  Result<T> sync(const Stream& stream) && { return std::move(*this).start(stream).sync(); }
-  Result<T> sync(const StreamPolicy& policy) && { return std::move(*this).start(policy).sync(); }
+  Result<T> sync() && { return run_and_wait(); }
+  Result<T> sync(const Stream& stream) && { return run_and_wait(stream); }
+  Result<T> sync(const StreamPolicy& policy) && { return run_and_wait(policy); }
 
-  // Runs it without waiting. Parts that run beside others do so on streams of the policy, else on new ones.
+  // Runs it without waiting. Parts that run beside others do so on streams of the policy, else on new ones. As whatever makes an operation
+  // throws std::bad_alloc where the host has no memory for it; nothing has begun then.
   Running<T> start() && {
     const Client client = op::detail::default_client(node_ != nullptr ? node_->client() : std::nullopt);
     return std::move(*this).start(client.default_stream());
@@ -338,6 +368,13 @@ class [[nodiscard]] Operation {
   op::detail::NodePtr<T> take() && { return std::move(node_); }  // for combinators
 
  private:
+  template <class... On>
+  Result<T> run_and_wait(const On&... on) {
+    try {
+      return std::move(*this).start(on...).sync();
+    } catch (const std::bad_alloc&) { return rt::no_host_memory(); }
+  }
+
   op::detail::NodePtr<T> node_;
 };
 

@@ -47,6 +47,9 @@ class StridedView {
   using value_type = T;
   using Extents = std::array<std::uint64_t, R>;
 
+  // Moving copies: a view that was moved from is still one.
+  StridedView(const StridedView&) = default;
+  StridedView& operator=(const StridedView&) = default;
   // A dense buffer seen so.
   StridedView(const Buffer<T, R>& buffer) : client_(buffer.client()), binding_(buffer.binding()), extents_(buffer.extents()) {
     std::uint64_t stride = 1;
@@ -177,30 +180,24 @@ Result<StridedView<T, R>> StridedView<T, R>::over(const Client& client, Memory m
 
 template <class T, unsigned R>
 Result<std::vector<T>> StridedView<T, R>::read(const Stream& stream) const {
-  using Raw = std::conditional_t<std::same_as<T, bool>, std::uint8_t, T>;
   const auto elements = rt::buffer_elements(extents_.data(), R, sizeof(T));  // a broadcast one may have any number
   if (!elements.has_value()) return elements.error();
-  std::vector<Raw> host;
-  try {
-    host.resize(*elements);
-  } catch (const std::exception&) { return rt::no_host_memory(); }
-  if (auto ok = rt::read_strided(stream, untyped(), host.data()); !ok.has_value()) return ok.error();
-  if constexpr (std::same_as<T, bool>) return std::vector<bool>(host.begin(), host.end());
-  else return host;
+  return rt::to_elements<T>(*elements, [&](void* to) { return rt::read_strided(stream, untyped(), to); });
 }
 
 template <class T, unsigned R>
 Result<void> StridedView<T, R>::write(const Stream& stream, const std::vector<T>& host) {
-  if (auto ok = rt::buffer_size_matches(size(), host.size()); !ok.has_value()) {
-    rt::claim_strided(untyped(), ok.error());
-    return rt::not_issued(stream, ok.error());
+  bool issued = false;
+  Result<void> result = rt::buffer_size_matches(size(), host.size());
+  if (result.has_value()) {
+    result = rt::from_elements(host, [&](const void* from) {
+      issued = true;
+      return rt::write_strided(stream, untyped(), from);
+    });
   }
-  if constexpr (std::same_as<T, bool>) {
-    const std::vector<std::uint8_t> bytes(host.begin(), host.end());
-    return rt::write_strided(stream, untyped(), bytes.data());
-  } else {
-    return rt::write_strided(stream, untyped(), host.data());
-  }
+  if (issued || result.has_value()) return result;
+  rt::claim_strided(untyped(), result.error());
+  return rt::not_issued(stream, result.error());
 }
 
 }  // namespace kiln
