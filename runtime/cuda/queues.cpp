@@ -225,6 +225,7 @@ void Queues::hold_back(CudaTask& task, std::uint32_t q, const rt::After& after) 
     if (e.queue != q && !over(e)) task.after.add(e);
   });
   task.event = {q, queue.submitted.load(std::memory_order_relaxed) + 1};
+  task.host_waits = false;
   task.next = nullptr;
   (queue.first != nullptr ? queue.last->next : queue.first) = &task;
   queue.last = &task;
@@ -232,6 +233,18 @@ void Queues::hold_back(CudaTask& task, std::uint32_t q, const rt::After& after) 
   used_.fetch_or(std::uint64_t{1} << q, std::memory_order_release);
   held_.fetch_add(1, std::memory_order_relaxed);
   queue.submitted.store(task.event.position, std::memory_order_release);
+}
+
+// Nothing: the driver has it. An error: it has not, and its position is still the next one.
+std::optional<Error> Queues::give_held(CudaTask& task, std::uint32_t q) noexcept {
+  const std::uint64_t before = queues_[q].given.load(std::memory_order_relaxed);
+  std::optional<Error> refused;
+  try {
+    const auto event = give_now(task, q, task.after);
+    if (!event.has_value()) refused = event.error();
+  } catch (const std::bad_alloc&) { refused = rt::no_host_memory(); }  // for the words of it
+  if (queues_[q].given.load(std::memory_order_relaxed) != before) return std::nullopt;
+  return refused;
 }
 
 // Gives the driver what nothing holds back any more.
@@ -246,18 +259,24 @@ void Queues::advance() noexcept {
         const bool lost = session_.poisoned();
         if (!lost && (task.kind == rt::Task::Kind::Call || !given(task.after) || !room_in(q))) break;
         if (lost && task.kind == rt::Task::Kind::Call) break;  // its thread finishes it
+        if (!lost && task.host_waits && !done(task.after)) break;
+        const std::optional<Error> refused = lost ? std::nullopt : give_held(task, q);
+        const bool marker = task.kind == rt::Task::Kind::Marker;
+        if (refused && marker && !task.host_waits && !session_.poisoned()) {
+          task.host_waits = true;  // what is behind it may count on its order: nothing goes past it
+          if (!done(task.after)) break;
+          continue;
+        }
         queue.first = task.next;
         count_taken(task, 1);
         more = any = true;
-        if (!lost) {
-          const auto event = give_now(task, q, task.after);
-          // Its place in the order is taken all the same. The refusal is there before anybody can see that the place is over.
-          if (!event.has_value() && !session_.poisoned()) {
-            const Work work = work_of(task);
-            const Session::Current current(session_, Session::Calls::Enqueueing);
-            refuse({q, queue.given.load(std::memory_order_relaxed) + 1}, event.error());
-            (void)record(q, nullptr, 0, work.phase, work.doing);
-          }
+        // Its place in the order is taken all the same. The refusal is there before anybody can see that the place is over. Of a marker
+        // nobody asks.
+        if (refused && !session_.poisoned()) {
+          const Work work = work_of(task);
+          const Session::Current current(session_, Session::Calls::Enqueueing);
+          if (!marker) refuse({q, queue.given.load(std::memory_order_relaxed) + 1}, *refused);
+          (void)record(q, nullptr, 0, work.phase, work.doing);
         }
         if (!task.keep) give_back_locked(task);
         held_.fetch_sub(1, std::memory_order_release);
@@ -289,14 +308,22 @@ std::optional<Error> Queues::refused(rt::Event event) {
   return std::nullopt;
 }
 
-// A position to wait for, so that events are free for more of its queue. Such work needs nothing of the host to come to its end.
-std::optional<rt::Event> Queues::lack_of_room() const {
-  for (std::uint32_t q = 0; q < rt::kQueues; ++q) {
+// A position to wait for, so that events are free for more of its queue, or that the host waits for in the driver's place. Such work needs
+// nothing of the host to come to its end.
+std::optional<rt::Event> Queues::held_by() const {
+  std::optional<rt::Event> first;
+  for (std::uint32_t q = 0; q < rt::kQueues && !first; ++q) {
     const Queue& queue = queues_[q];
-    if (queue.first != nullptr && queue.first->kind != rt::Task::Kind::Call && given(queue.first->after) && !room_in(q))
-      return rt::Event{q, queue.completed.load() + kOutstanding / 2};
+    if (queue.first == nullptr || queue.first->kind == rt::Task::Kind::Call || !given(queue.first->after)) continue;
+    if (!room_in(q)) {
+      first = rt::Event{q, queue.completed.load() + kOutstanding / 2};
+    } else if (queue.first->host_waits) {
+      queue.first->after.for_each([&](rt::Event e) {
+        if (!over(e)) first = e;
+      });
+    }
   }
-  return std::nullopt;
+  return first;
 }
 
 void Queues::begin_call(CudaTask& task) {
@@ -319,7 +346,7 @@ void Queues::finish_call(CudaTask& task) noexcept {
   give_back_locked(task);
   advance();
   given_.notify_all();
-  while (const auto full = lack_of_room()) {
+  while (const auto full = held_by()) {
     lock.unlock();
     wait(*full);
     lock.lock();
@@ -338,7 +365,7 @@ void Queues::wait_until_given(rt::Event event) {
   while (!session_.poisoned()) {
     advance();
     if (given(event)) return;
-    if (const auto full = lack_of_room()) {
+    if (const auto full = held_by()) {
       lock.unlock();
       wait(*full);
       lock.lock();

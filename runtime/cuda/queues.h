@@ -24,6 +24,7 @@ struct CudaTask final : rt::Task {
   rt::Event event;            // its place
   std::vector<void*> fields;  // of the parameter block; reused
   rt::After after;            // while it is held back
+  bool host_waits = false;    // of a marker that is held back: the driver refuses to wait for `after`
   bool keep = false;          // it stays with the caller once it was given to the driver
 };
 
@@ -108,7 +109,8 @@ class Queues {
   void hold_back(CudaTask& task, std::uint32_t queue, const rt::After& after);
   void advance() noexcept;
   void refuse(rt::Event event, const Error& error) noexcept;
-  std::optional<rt::Event> lack_of_room() const;
+  std::optional<Error> give_held(CudaTask& task, std::uint32_t queue) noexcept;
+  std::optional<rt::Event> held_by() const;
   void wait_until_given(rt::Event event);
   CUresult make_ready(std::uint32_t queue, std::uint64_t position);
   CUresult prepare(std::uint32_t queue, const rt::After& after, CUstream& stream);

@@ -160,6 +160,32 @@ TEST_CASE("a read whose copy is held and refused gives the refusal and no bytes,
   CHECK(y.read().value() == of(4, 7));  // nothing is wrong with the bytes
 }
 
+TEST_CASE("a wait for an event that is held and refused by the driver orders what is behind it all the same") {
+  const Client client = sim_server_client();
+  const Stream first = client.stream(), stream = client.stream();
+  auto x = made(client, of(4, 1)), y = made(client, of(4, 2));
+  const LaunchArg args[] = {x.arg()}, others[] = {y.arg()};
+  REQUIRE(launch(first, {&add_one(), {{1}, {32}}, args}).has_value());
+  REQUIRE(client.sync().has_value());
+  bool in_order = false;
+  Event there;
+  {
+    Held held(stream);
+    const SimScript script(
+        R"({"quiet": true, "slow": [{"ms": 20}], "calls": [{"name": "cuStreamWaitEvent", "code": "CUDA_ERROR_INVALID_VALUE"}]})");
+    for (int i = 0; i < 20; ++i) REQUIRE(launch(first, {&add_one(), {{1}, {32}}, args}).has_value());
+    there = first.record();
+    REQUIRE(stream.wait(there).has_value());
+    REQUIRE(launch(stream, {&add_one(), {{1}, {32}}, others}).has_value());
+    REQUIRE(stream.call([&] { in_order = there.done(); }).has_value());
+    held.open();
+    CHECK(stream.sync().has_value());
+  }
+  CHECK(in_order);
+  CHECK(y.read().value() == of(4, 3));
+  CHECK(x.read().value() == of(4, 22));
+}
+
 TEST_CASE("memory whose move to another layout is held and refused is claimed: its bytes are at neither place") {
   const Client client = sim_server_client();
   const Stream own = client.default_stream(), stream = client.stream();
