@@ -150,15 +150,21 @@ class Reader {
   std::vector<std::string> seen_;
 };
 
+Error unreadable(const std::string& path, const std::string& why) {
+  return wrong_file("the configuration file '" + path + "' cannot be read: " + why, "", ErrorCode::NotFound);
+}
+
+Error too_large(const std::string& path) { return wrong_file("the configuration file has more than 1048576 bytes", path); }
+
 Result<ConfigFile> read_file(const std::string& path) {
   std::error_code why;
-  if (!fs::is_regular_file(path, why))
-    return wrong_file("the configuration file '" + path + "' cannot be read: " + (why ? why.message() : "it is no regular file"), "",
-                      ErrorCode::NotFound);
+  const fs::file_status status = fs::status(path, why);
+  if (!fs::is_regular_file(status)) return unreadable(path, why ? why.message() : "it is no regular file");
+  if (const std::uintmax_t bytes = fs::file_size(path, why); !why && bytes > kMostBytes) return too_large(path);  // before it is read
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   if (!in || !(text << in.rdbuf())) {
-    if (!in) return wrong_file("the configuration file '" + path + "' cannot be read: " + std::strerror(errno), "", ErrorCode::NotFound);
+    if (!in) return unreadable(path, std::strerror(errno));
     text.clear();  // an empty file: no JSON
   }
   return parse_config(text.str(), path);
@@ -169,7 +175,7 @@ Result<ConfigFile> read_file(const std::string& path) {
 Result<ConfigFile> parse_config(const std::string& text, const std::string& path) {
   ConfigFile file;
   file.path = path;
-  if (text.size() > kMostBytes) return wrong_file("the configuration file has more than 1048576 bytes", path);
+  if (text.size() > kMostBytes) return too_large(path);
   unsigned line = 1;
   Reader reader(file, line);
   const Counting begin(text.data(), &line), end(text.data() + text.size(), &line);
@@ -182,7 +188,9 @@ Result<ConfigFile> parse_config(const std::string& text, const std::string& path
 Result<ConfigFile> find_config(const std::string& named, const std::string& directory) {
   if (named == "off") return ConfigFile{};
   if (!named.empty()) {
-    auto file = read_file(fs::absolute(named).string());
+    std::error_code why;  // a relative path where the working directory is gone
+    const fs::path path = fs::absolute(named, why);
+    auto file = why ? Result<ConfigFile>(unreadable(named, why.message())) : read_file(path.string());
     if (file.has_value() || file.error().code() != ErrorCode::NotFound) return file;
     Error::Data data = file.error().data();
     data.message += "; KILN_CONFIG takes the path of a file, or off";
@@ -191,7 +199,7 @@ Result<ConfigFile> find_config(const std::string& named, const std::string& dire
   for (fs::path folder = directory; !folder.empty(); folder = folder.parent_path()) {
     std::error_code none;
     const fs::path path = folder / kName;
-    if (fs::exists(path, none)) return read_file(path.string());
+    if (fs::exists(fs::symlink_status(path, none))) return read_file(path.string());  // a link that leads nowhere or in circles, too
     if (folder == folder.parent_path()) break;
   }
   return ConfigFile{};

@@ -134,6 +134,31 @@ TEST_CASE("the file is the first kiln.json from the working directory upward, or
   CHECK(says(rt::find_config("", folder.path() + "/e").error(), "it is no regular file"));
 }
 
+TEST_CASE("a configuration file that is a link to nowhere, beyond any size, or named where no folder is, is an error that says so") {
+  namespace fs = std::filesystem;
+  const TempFolder folder;
+  for (const char* where : {"circle", "nowhere", "gone"}) fs::create_directories(folder.path() + "/" + where);
+  fs::create_symlink("kiln.json", folder.path() + "/circle/kiln.json");
+  fs::create_symlink("none.json", folder.path() + "/nowhere/kiln.json");
+  for (const char* where : {"/circle", "/nowhere"}) {
+    const auto refused = rt::find_config("", folder.path() + where);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code() == ErrorCode::NotFound);
+    CHECK(says(refused.error(), "kiln.json' cannot be read: "));
+  }
+  const std::string large = folder.write("large.json", "{}");
+  fs::resize_file(large, std::uintmax_t{1} << 36);  // is not read
+  CHECK(says(rt::find_config(large, "").error(), "has more than 1048576 bytes"));
+
+  const fs::path here = fs::current_path();
+  fs::current_path(folder.path() + "/gone");
+  fs::remove(folder.path() + "/gone");
+  const auto refused = rt::find_config("relative.json", "");
+  fs::current_path(here);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(says(refused.error(), "the configuration file 'relative.json' cannot be read: "));
+}
+
 TEST_CASE("a variable wins over the file, the file over the default, and an empty variable is none") {
   const auto file = rt::parse_config(R"({"device": {"default": "cuda:1", "cpu_workers": 4},
 "kernels": {"log_bytes": 64}})",
