@@ -217,7 +217,7 @@ class CpuDevice final : public Device {
   // Pages that the system clears when they are touched: a log is as large as it may get, and seldom full.
   Result<Mapped> map(std::uint64_t bytes) override {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return Error(ErrorCode::OutOfMemory, "no memory for " + std::to_string(bytes) + " bytes of log");
+    if (memory == MAP_FAILED) return Error(ErrorCode::OutOfMemory, "the host has no " + std::to_string(bytes) + " bytes more");
     return Mapped{static_cast<std::byte*>(memory), reinterpret_cast<std::uint64_t>(memory), bytes};
   }
   void unmap(const Mapped& memory) noexcept override { munmap(memory.host, memory.bytes); }

@@ -135,7 +135,6 @@ Result<void> Stream::call(std::function<void()> function, std::source_location w
 Event Stream::record() const {
   const Server::Point point = client_.server().record(id_);
   Event event;
-  if (point.position == 0) return event;
   event.server_ = client_.server().shared_from_this();
   event.queue_ = point.queue;
   event.position_ = point.position;

@@ -130,6 +130,8 @@ Result<rt::Imported> import_tensor(const Client& client, Managed* managed, bool 
   if (tensor.rank != static_cast<std::int32_t>(rank))
     return make_error(ErrorCode::Validation, "DlpackRank",
                       "the tensor has " + std::to_string(tensor.rank) + " dimensions, and " + std::to_string(rank) + " are asked for");
+  if (tensor.shape == nullptr && rank != 0)
+    return make_error(ErrorCode::Validation, "DlpackShape", "the tensor has dimensions and no extents");
   rt::Imported imported;
   bool empty = false;
   std::int64_t packed = 1;

@@ -91,8 +91,26 @@ static void claim_outputs(const LaunchRequest& request, const Error& why) {
   }
 }
 
+// Which launch it is about, of one that was refused before anybody looked at it.
+static Error of_kernel(const LaunchRequest& request, const Error& error) noexcept try {
+  if (request.variant == nullptr || !error.kernel().empty()) return error;
+  const ir::Kernel& kernel = request.variant->recorded();
+  Error::Data data = error.data();
+  data.kernel = kernel.name;
+  if (kernel.loc.line != 0) data.place = ir::to_string(kernel, kernel.loc);
+  return Error(std::move(data));
+} catch (const std::bad_alloc&) { return error; }
+
+// One that was refused leaves what it was to read and write as it was; of one that ran out of memory nobody knows how far it came.
+void LocalServer::not_launched(const LaunchRequest& request, const Error& why) {
+  if (request.variant == nullptr) return;
+  if (why.code() == ErrorCode::OutOfMemory) claim_outputs(request, why);
+  else (void)refused_launch(programs_.plan(*request.variant, request.mode), request, why);
+}
+
 Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) {
-  auto result = enter_on(stream, [&] { return launch_now(stream, request); }, [&](const Error& why) { claim_outputs(request, why); });
+  auto result = enter_on(stream, [&] { return launch_now(stream, request); }, [&](const Error& why) { not_launched(request, why); });
+  if (!result.has_value()) result = of_kernel(request, result.error());
   if (logs(LogArea::Launch, LogLevel::Debug)) tell_launch(*this, stream, request, result, dropped_now(*this, stream));
   return captures_.watch(stream, std::move(result));
 }
@@ -103,7 +121,8 @@ Result<void> LocalServer::prepare(PreparedState& state, const Error* unfit) {
 
 Result<void> LocalServer::launch_prepared(std::uint64_t stream, const PreparedState& state) {
   auto result =
-      enter_on(stream, [&] { return launch_prepared_now(stream, state); }, [&](const Error& why) { claim_outputs(state.request, why); });
+      enter_on(stream, [&] { return launch_prepared_now(stream, state); }, [&](const Error& why) { not_launched(state.request, why); });
+  if (!result.has_value()) result = of_kernel(state.request, result.error());
   if (logs(LogArea::Launch, LogLevel::Debug)) tell_launch(*this, stream, state.request, result, dropped_now(*this, stream));
   return captures_.watch(stream, std::move(result));
 }

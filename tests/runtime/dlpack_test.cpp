@@ -114,6 +114,7 @@ TEST_CASE("a tensor that does not fit is refused and stays its maker's") {
       {"DlpackRank", [](Versioned& f) { f.managed.tensor.rank = 1; }},
       {"DlpackShape", [](Versioned& f) { f.shape[0] = -1; }},
       {"DlpackShape", [](Versioned& f) { f.managed.tensor.data = nullptr; }},
+      {"DlpackShape", [](Versioned& f) { f.managed.tensor.shape = nullptr; }},
       {"NegativeStride", [](Versioned& f) { f.strides[1] = -1; }},
       {"ElementAlignment", [](Versioned& f) { f.managed.tensor.byte_offset = 2; }},
       {"BufferTooBig", [](Versioned& f) { f.shape = {std::int64_t{1} << 40, std::int64_t{1} << 40}; }},

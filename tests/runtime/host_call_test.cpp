@@ -193,6 +193,20 @@ TEST_CASE("a call finds room though all that the device holds waits for it; what
   CHECK(y.read().value()[0] == (cpu ? 1100 : 600));
 }
 
+TEST_CASE("a launch that is refused for what is behind its call names its kernel, and what it was to change is as it was") {
+  const Client client = each_client();
+  const Stream s = client.stream();
+  const Buffer<u32> y = zeros(client);
+  Result<void> refused;
+  REQUIRE(s.call([&] {
+             while (refused.has_value()) refused = add(s, y);
+           }).has_value());
+  REQUIRE(s.sync().has_value());
+  CHECK(rule(refused) == "TooMuchBehindCall");
+  CHECK(refused.error().kernel() == "add_one");
+  CHECK(y.read().value() == std::vector<u32>(4, rt::CallOrder::kRoom));
+}
+
 TEST_CASE("an event orders streams that share no buffer; it is over when the work before it is") {
   const Client client = each_client();
   const Stream a = client.stream(), b = client.stream(), c = client.stream();
