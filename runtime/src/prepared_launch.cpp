@@ -37,6 +37,15 @@ Result<void> LocalServer::launch_prepared_now(std::uint64_t stream, const Prepar
 
 }  // namespace rt
 
+namespace {
+
+Error prepared_gone() {
+  return make_error(ErrorCode::Validation, "PreparedGone",
+                    "the prepared launch was moved into another one, and launches from there; prepare it anew");
+}
+
+}  // namespace
+
 PreparedLaunch::PreparedLaunch(std::unique_ptr<rt::PreparedState> state) : state_(std::move(state)) {}
 PreparedLaunch::PreparedLaunch(PreparedLaunch&&) noexcept = default;
 PreparedLaunch& PreparedLaunch::operator=(PreparedLaunch&&) noexcept = default;
@@ -50,19 +59,24 @@ Result<PreparedLaunch> PreparedLaunch::prepare(const Stream& stream, const Launc
   });
 }
 
-Result<void> PreparedLaunch::operator()() const { return on(state_->stream); }
+Result<void> PreparedLaunch::operator()() const {
+  if (state_ == nullptr) return prepared_gone();
+  return on(state_->stream);
+}
 
 Result<void> PreparedLaunch::on(const Stream& stream) const {
+  if (state_ == nullptr) return prepared_gone();
   if (!(stream.client() == state_->stream.client())) {
-    return make_error(ErrorCode::ForeignHandle, "PreparedElsewhere",
-                      "the launch was prepared for " + state_->stream.client().server().label() + ", and the stream is one of " +
-                          stream.client().server().label() + "; prepare it for that device",
-                      {.kernel = state_->request.variant->name()});
+    return rt::of_launch(state_->checked.plan->facts,
+                         make_error(ErrorCode::ForeignHandle, "PreparedElsewhere",
+                                    "the launch was prepared for " + state_->stream.client().server().label() +
+                                        ", and the stream is one of " + stream.client().server().label() + "; prepare it for that device"));
   }
   return stream.client().server().launch_prepared(stream.id(), *state_);
 }
 
 Result<void> PreparedLaunch::rebind(std::span<const LaunchArg> args) {
+  if (state_ == nullptr) return prepared_gone();
   return rt::or_no_memory([&]() -> Result<void> {
     rt::PreparedState& state = *state_;
     state.former.assign(args.begin(), args.end());
@@ -78,7 +92,13 @@ Result<void> PreparedLaunch::rebind(std::span<const LaunchArg> args) {
   });
 }
 
-const Stream& PreparedLaunch::stream() const { return state_->stream; }
-const LaunchConfig& PreparedLaunch::config() const { return state_->checked.config; }
+const Stream& PreparedLaunch::stream() const {
+  if (state_ == nullptr) throw Exception(prepared_gone());
+  return state_->stream;
+}
+const LaunchConfig& PreparedLaunch::config() const {
+  if (state_ == nullptr) throw Exception(prepared_gone());
+  return state_->checked.config;
+}
 
 }  // namespace kiln

@@ -67,6 +67,9 @@ std::shared_ptr<Transport> make_transport(const std::vector<Client>& devices);
 // Cheap to copy, thread-safe.
 class Communicator {
  public:
+  // Moving copies: a group that was moved from is still one.
+  Communicator(const Communicator&) = default;
+  Communicator& operator=(const Communicator&) = default;
   // The group of these devices; a device's rank is its place. Where the process has a group of them that works, this is it. Errors:
   // CommunicatorDevices (none, or one twice), CommunicatorOrder (there is one in another order), NoDeviceTransport.
   static Result<Communicator> init(const std::vector<Client>& devices);

@@ -105,6 +105,10 @@ class Error {
                    .chain = {},
                    .causes = {}}) {}
 
+  // Moving copies: an error that was moved from is still one.
+  Error(const Error&) = default;
+  Error& operator=(const Error&) = default;
+
   ErrorCode code() const { return data_->code; }
   const Data& data() const { return *data_; }
   const std::string& kernel() const { return data_->kernel; }

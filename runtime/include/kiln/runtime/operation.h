@@ -123,6 +123,9 @@ template <class T>
 requires(!std::is_void_v<T>)
 class Shared {
  public:
+  // Moving copies: one that was moved from still has the value.
+  Shared(const Shared&) = default;
+  Shared& operator=(const Shared&) = default;
   explicit Shared(Operation<T> operation) : source_(std::make_shared<detail::Source<T>>(std::move(operation).take())) {}
   // One that gives the value, as often as wanted.
   Operation<std::shared_ptr<const T>> get() const {

@@ -56,6 +56,10 @@ class HostBuffer {
  public:
   using value_type = T;
 
+  // Moving copies: one that was moved from is still the same memory.
+  HostBuffer(const HostBuffer&) = default;
+  HostBuffer& operator=(const HostBuffer&) = default;
+
   // Errors: OutOfMemory, BufferTooBig.
   static Result<HostBuffer> make(const Client& client, std::uint64_t size) {
     const auto elements = rt::buffer_elements(&size, 1, sizeof(T));

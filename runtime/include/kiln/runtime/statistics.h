@@ -43,6 +43,8 @@ class StatisticsState;
 // Reads what a collector has counted so far, from any thread: all numbers are of one moment. Cheap to copy; may outlive the collector.
 class StatisticsReader {
  public:
+  StatisticsReader(const StatisticsReader&) = default;  // moving copies, as the collector does
+  StatisticsReader& operator=(const StatisticsReader&) = default;
   ExecutionStatistics read() const;
 
  private:
@@ -55,6 +57,9 @@ class StatisticsReader {
 class StatisticsCollector {
  public:
   StatisticsCollector();
+  // Moving copies: a collector that was moved from is still one.
+  StatisticsCollector(const StatisticsCollector&) = default;
+  StatisticsCollector& operator=(const StatisticsCollector&) = default;
   StatisticsReader reader() const { return StatisticsReader(state_); }
   bool operator==(const StatisticsCollector&) const = default;
   const std::shared_ptr<rt::StatisticsState>& state() const { return state_; }  // for the runtime
