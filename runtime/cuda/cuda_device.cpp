@@ -354,10 +354,16 @@ Result<Event> CudaDevice::submit(Task& base, std::uint32_t queue, const After& a
   auto& task = static_cast<CudaTask&>(base);
   switch (task.kind) {
     case Task::Kind::Launch: {
-      const std::vector<std::uint32_t>& offsets = static_cast<const Program&>(*task.program).offsets();
-      if (task.fields.size() < offsets.size()) task.fields.resize(offsets.size());
-      void** field = task.fields.data();
-      for (const std::uint32_t offset : offsets) *field++ = task.params + offset;
+      const auto& program = static_cast<const Program&>(*task.program);
+      if (task.fields_of != program.number() || task.fields_in != task.params) {
+        const std::vector<std::uint32_t>& offsets = program.offsets();
+        task.fields_of = 0;
+        if (task.fields.size() < offsets.size()) task.fields.resize(offsets.size());
+        void** field = task.fields.data();
+        for (const std::uint32_t offset : offsets) *field++ = task.params + offset;
+        task.fields_of = program.number();
+        task.fields_in = task.params;
+      }
       return queues_.enqueue(task, queue, after);
     }
     case Task::Kind::Upload: {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "cuda/ptx_target.h"
 #include "src/make_error.h"
@@ -109,6 +110,14 @@ Result<std::vector<ParamPlace>> parameters(Session& session, CUfunction function
 }
 
 // --- programs --------------------------------------------------------------------------------------------------------------
+
+Program::Program(Session& session, const DeviceLimits& limits)
+    : number_([] {
+        static std::atomic<std::uint64_t> last{0};
+        return last.fetch_add(1, std::memory_order_relaxed) + 1;
+      }()),
+      session_(session),
+      limits_(limits) {}
 
 Result<std::unique_ptr<Program>> Program::make(Session& session, const DeviceLimits& limits, std::shared_ptr<const Module> module,
                                                const std::string& entry, std::string kernel, std::vector<std::uint32_t> offsets) {

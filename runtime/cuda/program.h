@@ -51,6 +51,7 @@ class Program final : public rt::DeviceProgram {
   static Result<std::unique_ptr<Program>> make(Session& session, const DeviceLimits& limits, std::shared_ptr<const Module> module,
                                                const std::string& entry, std::string kernel, std::vector<std::uint32_t> offsets);
 
+  std::uint64_t number() const { return number_; }  // among those of the process, from 1 on; never used again
   const std::string& kernel() const { return kernel_; }
   CUfunction function() const { return function_; }
   const std::vector<std::uint32_t>& offsets() const { return offsets_; }
@@ -62,13 +63,14 @@ class Program final : public rt::DeviceProgram {
   Result<std::uint32_t> best_block(std::uint32_t dynamic_shared, std::uint32_t most) const;
 
  private:
-  Program(Session& session, const DeviceLimits& limits) : session_(session), limits_(limits) {}
+  Program(Session& session, const DeviceLimits& limits);
   std::optional<Error> raise_shared(const LaunchConfig& config) const;
   std::optional<Error> check_clusters(const LaunchConfig& config) const;
   std::optional<Error> check_cooperative(const LaunchConfig& config, std::uint64_t blocks, std::uint64_t threads) const;
   Error refused(const char* rule, std::string message, std::optional<std::uint64_t> requested = {},
                 std::optional<std::uint64_t> limit = {}) const;
 
+  const std::uint64_t number_;
   Session& session_;
   const DeviceLimits& limits_;
   std::shared_ptr<const Module> module_;

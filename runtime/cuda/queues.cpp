@@ -397,7 +397,10 @@ CUresult Queues::make_ready(std::uint32_t q, std::uint64_t position) {
 CUresult Queues::prepare(std::uint32_t q, const rt::After& after, CUstream& stream) {
   Queue& queue = queues_[q];
   const DriverEntries& call = session_.call();
-  if (const CUresult r = make_ready(q, queue.given.load(std::memory_order_relaxed) + 1); r != CUDA_SUCCESS) return r;
+  const std::uint64_t position = queue.given.load(std::memory_order_relaxed) + 1;
+  if (!queue.there || queue.ring.empty() || slot({q, position}).event == nullptr) {
+    if (const CUresult r = make_ready(q, position); r != CUDA_SUCCESS) return r;
+  }
   if (is_adopted(q)) {  // what is captured does not run, and nobody could tell when it is over
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     if (const CUresult r = call.cuStreamIsCapturing(queue.stream, &status); r != CUDA_SUCCESS) return r;

@@ -19,13 +19,15 @@ struct SpareTask;
 
 // A task as the queues hand it out.
 struct CudaTask final : rt::Task {
-  CudaTask* next = nullptr;   // free, or held back in its queue
-  SpareTask* home = nullptr;  // where it goes back to; null: to the free ones
-  rt::Event event;            // its place
-  std::vector<void*> fields;  // of the parameter block; reused
-  rt::After after;            // while it is held back
-  bool host_waits = false;    // of a marker that is held back: the driver refuses to wait for `after`
-  bool keep = false;          // it stays with the caller once it was given to the driver
+  CudaTask* next = nullptr;              // free, or held back in its queue
+  SpareTask* home = nullptr;             // where it goes back to; null: to the free ones
+  rt::Event event;                       // its place
+  std::vector<void*> fields;             // of the parameter block; reused
+  std::uint64_t fields_of = 0;           // the number of the program, 0: none
+  const std::byte* fields_in = nullptr;  // and the block, to whose fields they point
+  rt::After after;                       // while it is held back
+  bool host_waits = false;               // of a marker that is held back: the driver refuses to wait for `after`
+  bool keep = false;                     // it stays with the caller once it was given to the driver
 };
 
 // A task that threads take and give back without a lock: the first one gets it.

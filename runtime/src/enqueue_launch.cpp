@@ -20,28 +20,24 @@ void LaunchUses::take_many() {
 
 void LocalServer::fill_params(const LaunchPlan& plan, const LaunchRequest& request, Task& task, std::uint32_t slot,
                               const LaunchLogMemory* log) {
-  std::byte* params = task.reserve_params(plan.layout.bytes);
-  for (const ir::ParamField& field : plan.layout.fields) {
-    std::uint64_t bits = 0;
-    if (field.param != ir::kNone) {
-      const LaunchArg& arg = request.args[field.param];
-      switch (field.kind) {
-        case ir::ParamField::Kind::Pointer: bits = empty(arg.binding) ? 0 : reinterpret_cast<std::uint64_t>(address(arg.binding)); break;
-        case ir::ParamField::Kind::Extent: bits = arg.extents[field.dimension]; break;
-        case ir::ParamField::Kind::Stride: bits = arg.strides[field.dimension]; break;
-        default: bits = arg.bits & ir::value_mask(field.type); break;
-      }
-    } else if (field.kind == ir::ParamField::Kind::Fault) {
-      bits = fault_address_ + slot * sizeof(ir::FaultRecord);
-    } else if (log != nullptr) {
-      bits = log->memory.address;
-    }
-    // Little-endian, as every host we run on. Nearly all are of 8 bytes or 4, and a copy of a size that is known is one store.
-    std::byte* const at = params + field.offset;
-    if (field.size == 8) std::memcpy(at, &bits, 8);
-    else if (field.size == 4) std::memcpy(at, &bits, 4);
-    else std::memcpy(at, &bits, field.size);
+  std::byte* const params = task.reserve_params(plan.layout.bytes);
+  const LaunchArg* const args = request.args.data();
+  // Little-endian, as every host we run on. Nearly all are of 8 bytes or 4, and a copy of a size that is known is one store.
+  const auto put = [params](std::uint32_t offset, std::uint64_t bits) { std::memcpy(params + offset, &bits, 8); };
+  for (const auto& field : plan.fields.pointers) {
+    const Binding& binding = args[field.param].binding;
+    if (!empty(binding)) put(field.offset, reinterpret_cast<std::uint64_t>(address(binding)));
   }
+  for (const auto& field : plan.fields.extents) put(field.offset, args[field.param].extents[field.dimension]);
+  for (const auto& field : plan.fields.strides) put(field.offset, args[field.param].strides[field.dimension]);
+  for (const auto& field : plan.fields.scalars) {
+    const std::uint64_t bits = args[field.param].bits & field.mask;
+    if (field.size == 8) std::memcpy(params + field.offset, &bits, 8);
+    else if (field.size == 4) std::memcpy(params + field.offset, &bits, 4);
+    else std::memcpy(params + field.offset, &bits, field.size);
+  }
+  if (plan.fields.fault) put(*plan.fields.fault, fault_address_ + slot * sizeof(ir::FaultRecord));
+  if (log != nullptr && plan.fields.log) put(*plan.fields.log, log->memory.address);
 }
 
 void LocalServer::describe_launch(Task& task, const DeviceProgram& program, const LaunchConfig& config) {
@@ -62,12 +58,10 @@ void LocalServer::gather_uses(const LaunchPlan& plan, const LaunchRequest& reque
     if (empty(arg.binding)) continue;
     Allocation& memory = *arg.binding.memory;
     uses.touch(memory, use.writes);
-    const ParamFacts& param = plan.facts.params[use.param];
-    // As validated: a dense view of rank 1 has no more to it than its elements.
-    const ByteRange bytes = param.rank == 1 && !param.strided
-                                ? ByteRange{arg.binding.range.begin, arg.binding.range.begin + arg.extents[0] * ir::byte_size(param.type)}
-                                : byte_hull(arg, param);
-    const MemoryRange where{memory.id, bytes, true, &param.name};
+    const std::uint64_t begin = arg.binding.range.begin;
+    const ByteRange bytes = use.element_bytes != 0 ? ByteRange{begin, begin + arg.extents[0] * use.element_bytes}  // as validated
+                                                   : byte_hull(arg, plan.facts.params[use.param]);
+    const MemoryRange where{memory.id, bytes, 1, use.name};
     if (where.range.empty()) continue;
     if (use.reads) uses.read(where);
     if (use.writes) uses.write(where, use.covers);
@@ -75,8 +69,9 @@ void LocalServer::gather_uses(const LaunchPlan& plan, const LaunchRequest& reque
 }
 
 // Under the lock, or in the lane of the stream's queue. `stamp`: the launch's place in the order, 0 where it has none yet.
+// Whatever else is at work on the memory comes before it; in the lane nothing else is.
 Result<Event> LocalServer::submit_in_order(std::uint64_t stream, HeldTask& task, const LaunchFacts& facts, const std::string& name,
-                                           const LaunchUses& uses, HeldSlot* slot, bool conditional, Stamp& stamp) {
+                                           const LaunchUses& uses, HeldSlot* slot, bool conditional, bool in_lane, Stamp& stamp) {
   task->label = {&name, &facts.place, stream, true};
   ExecuteScope scope = ExecuteScope::launching_at(stamp, store_, name, uses.reads(), uses.writes(),
                                                   conditional ? std::span<const MemoryRange>() : uses.covers());
@@ -88,6 +83,7 @@ Result<Event> LocalServer::submit_in_order(std::uint64_t stream, HeldTask& task,
     for (const LaunchUses::Touch& touch : uses.touched()) {
       if (touch.writes && (touch.memory->host_views != 0 || touch.memory->read_only))
         return of_launch(facts, *write_blocked(*touch.memory));
+      if (in_lane) continue;
       // What comes before in the queue needs no waiting.
       if (touch.memory->last_write.queue != queue) after.add(touch.memory->last_write);
       if (!touch.writes) continue;
@@ -118,7 +114,7 @@ Result<Event> LocalServer::submit_launch(std::unique_lock<EnqueueLock> lock, std
                                          const std::shared_ptr<const std::string>& name, const LaunchUses& uses, HeldSlot* slot,
                                          bool conditional) {
   Stamp stamp = 0;
-  const Result<Event> submitted = submit_in_order(stream, task, facts, *name, uses, slot, conditional, stamp);
+  const Result<Event> submitted = submit_in_order(stream, task, facts, *name, uses, slot, conditional, false, stamp);
   if (!submitted.has_value()) return submitted;
   const Event at = *submitted;
   const bool noted = log_.append({.kind = LogKind::Launch,
@@ -211,7 +207,7 @@ std::optional<Result<void>> LocalServer::enqueue_in_lane(std::uint64_t stream, c
     task->fault = &slots_.record(slot.number());
     fill_params(plan, request, *task, slot.number(), nullptr);
     Stamp stamp = enqueue_.stamp_in(lane);
-    const Result<Event> at = submit_in_order(stream, task, plan.facts, *program.name, uses, &slot, false, stamp);
+    const Result<Event> at = submit_in_order(stream, task, plan.facts, *program.name, uses, &slot, false, true, stamp);
     if (!at.has_value()) return at.error();
     lane.notes.add(*program.name, stamp, *at, slot.number(), uses.reads(), uses.writes(), uses.covers());
     slot.release();

@@ -26,10 +26,10 @@ class LaunchUses {
   LaunchUses& operator=(const LaunchUses&) = delete;
 
   void touch(Allocation& memory, bool writes) { touches_[touched_++] = {&memory, writes}; }
-  void read(const MemoryRange& range) { ranges_[reads_++] = range; }
+  void read(const MemoryRange& range) { ranges_[reads_++].become(range); }
   void write(const MemoryRange& range, bool covers) {
-    ranges_[most_ + writes_++] = range;
-    if (covers) ranges_[2 * most_ + covers_++] = range;
+    ranges_[most_ + writes_++].become(range);
+    if (covers) ranges_[2 * most_ + covers_++].become(range);
   }
 
   std::span<const Touch> touched() const { return {touches_, touched_}; }

@@ -226,7 +226,7 @@ class LocalServer final : public Server {
   // it was skipped or refused, which its bytes know.
   // `conditional`: whether it does anything shows when it runs (LogNote::conditional).
   Result<Event> submit_in_order(std::uint64_t stream, HeldTask& task, const LaunchFacts& facts, const std::string& name,
-                                const LaunchUses& uses, HeldSlot* slot, bool conditional, Stamp& stamp);
+                                const LaunchUses& uses, HeldSlot* slot, bool conditional, bool in_lane, Stamp& stamp);
   void settle(EnqueueLock::Lane& lane);
   std::optional<Result<void>> enqueue_in_lane(std::uint64_t stream, const LaunchRequest& request, const CheckedLaunch& checked);
   Result<Event> submit_launch(std::unique_lock<EnqueueLock> lock, std::uint64_t stream, HeldTask& task, const LaunchFacts& facts,

@@ -45,9 +45,27 @@ std::vector<LaunchPlan::Use> uses_of(const LaunchFacts& facts, const std::vector
     const ir::Visibility how = buffer < io.size() ? io[buffer] : ir::Visibility::ReadWrite;
     ++buffer;
     const bool writes = ir::writes(how);
-    if (ir::reads(how) || writes) uses.push_back({i, ir::reads(how), writes, writes && param.access == ir::Access::Out && !param.strided});
+    if (!ir::reads(how) && !writes) continue;
+    const bool plain = param.rank == 1 && !param.strided;
+    uses.push_back({i, ir::reads(how), writes, writes && param.access == ir::Access::Out && !param.strided,
+                    plain ? ir::byte_size(param.type) : 0, &param.name});
   }
   return uses;
+}
+
+LaunchPlan::Fields fields_of(const ir::ParamLayout& layout) {
+  LaunchPlan::Fields fields;
+  for (const ir::ParamField& f : layout.fields) {
+    switch (f.kind) {
+      case ir::ParamField::Kind::Pointer: fields.pointers.push_back({f.param, 0, f.offset}); break;
+      case ir::ParamField::Kind::Extent: fields.extents.push_back({f.param, f.dimension, f.offset}); break;
+      case ir::ParamField::Kind::Stride: fields.strides.push_back({f.param, f.dimension, f.offset}); break;
+      case ir::ParamField::Kind::Scalar: fields.scalars.push_back({f.param, f.offset, f.size, ir::value_mask(f.type)}); break;
+      case ir::ParamField::Kind::Fault: fields.fault = f.offset; break;
+      case ir::ParamField::Kind::Log: fields.log = f.offset; break;
+    }
+  }
+  return fields;
 }
 
 }  // namespace
@@ -83,6 +101,7 @@ const LaunchPlan& Programs::plan(const Variant& variant, Mode mode) {
     made->io = (*prepared)->io;
     made->uses = uses_of(made->facts, made->io);
     made->layout = ir::param_layout((*prepared)->kernel, checked);
+    made->fields = fields_of(made->layout);
   }
   const std::unique_lock lock(mutex_);
   return *plans_.try_emplace(key, std::move(made)).first->second;  // another thread may have been first

@@ -41,9 +41,24 @@ struct LaunchPlan {
   struct Use {
     std::uint32_t param = 0;
     bool reads = false, writes = false, covers = false;
+    std::uint32_t element_bytes = 0;    // of a dense view of rank 1, which has no more to it than its elements; else 0
+    const std::string* name = nullptr;  // of the parameter
   };
   std::vector<Use> uses;  // of the buffers that it reads or writes
   ir::ParamLayout layout;
+  // The same, sorted by what has to be done for a field.
+  struct Fields {
+    struct Number {
+      std::uint32_t param = 0, dimension = 0, offset = 0;
+    };
+    struct Scalar {
+      std::uint32_t param = 0, offset = 0, size = 0;
+      std::uint64_t mask = 0;
+    };
+    std::vector<Number> pointers, extents, strides;
+    std::vector<Scalar> scalars;
+    std::optional<std::uint32_t> fault, log;  // their offsets
+  } fields;
 
  private:
   friend class Programs;

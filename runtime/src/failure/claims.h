@@ -21,13 +21,22 @@ inline constexpr Stamp kEver = std::numeric_limits<Stamp>::max();
 struct MemoryRange {
   std::uint64_t memory = 0;  // 0: an empty buffer, never claimed
   ByteRange range;
-  bool allocated = true;                   // false: the reservation behind it failed; claims then cover the whole of it, whatever the range
+  // 0: the reservation behind it failed; claims then cover the whole of it, whatever the range. As wide as the room it takes, since a copy
+  // that takes all of that would wait for the store of a narrow one.
+  std::uint64_t allocated = 1;
   const std::string* parameter = nullptr;  // of the launch, for reports; outlives the launch's place in the log
 
   // The bytes that claims are compared with.
-  ByteRange bytes() const { return allocated ? range : ByteRange{0, std::numeric_limits<std::uint64_t>::max()}; }
+  ByteRange bytes() const { return allocated != 0 ? range : ByteRange{0, std::numeric_limits<std::uint64_t>::max()}; }
   bool empty() const { return memory == 0 || bytes().empty(); }
   bool operator==(const MemoryRange& o) const { return memory == o.memory && range == o.range && allocated == o.allocated; }
+  void become(const MemoryRange& o) {  // by field: in the midst of a launch the compiler's copy may be a loop
+    memory = o.memory;
+    range.begin = o.range.begin;
+    range.end = o.range.end;
+    allocated = o.allocated;
+    parameter = o.parameter;
+  }
 };
 
 struct Claim {

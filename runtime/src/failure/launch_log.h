@@ -45,17 +45,21 @@ class LaneNotes {
   // Precondition: has_room. What is named outlives the launch's place in the log.
   void add(const std::string& name, Stamp stamp, Event at, std::uint32_t slot, std::span<const MemoryRange> reads,
            std::span<const MemoryRange> writes, std::span<const MemoryRange> covers) {
-    notes_[count_++] = {&name,
-                        stamp,
-                        at,
-                        slot,
-                        used_,
-                        static_cast<std::uint32_t>(reads.size()),
-                        static_cast<std::uint32_t>(writes.size()),
-                        static_cast<std::uint32_t>(covers.size())};
-    for (const MemoryRange& range : reads) ranges_[used_++] = range;
-    for (const MemoryRange& range : writes) ranges_[used_++] = range;
-    for (const MemoryRange& range : covers) ranges_[used_++] = range;
+    Note& note = notes_[count_++];  // by field, as MemoryRange::become
+    note.name = &name;
+    note.stamp = stamp;
+    note.at.queue = at.queue;
+    note.at.position = at.position;
+    note.slot = slot;
+    note.first = used_;
+    note.reads = static_cast<std::uint32_t>(reads.size());
+    note.writes = static_cast<std::uint32_t>(writes.size());
+    note.covers = static_cast<std::uint32_t>(covers.size());
+    MemoryRange* to = ranges_.data() + used_;
+    for (const MemoryRange& range : reads) (to++)->become(range);
+    for (const MemoryRange& range : writes) (to++)->become(range);
+    for (const MemoryRange& range : covers) (to++)->become(range);
+    used_ = static_cast<std::uint32_t>(to - ranges_.data());
   }
 
   static constexpr std::uint32_t kNotes = 32;

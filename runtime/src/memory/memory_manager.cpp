@@ -104,7 +104,7 @@ Result<MemoryManager::Block> MemoryManager::allocate(std::uint64_t bytes, const 
 }
 
 Result<MemoryManager::Block> MemoryManager::attempt(std::uint64_t bytes, const Request& request, bool tight) {
-  auto storage = std::make_unique<Storage>();
+  auto storage = std::make_unique_for_overwrite<Storage>();  // it sets what it has; not the room for events that it has not
   std::unique_lock lock(mutex_);
   nodes_.reserve(2);
   Attempt a{bytes,

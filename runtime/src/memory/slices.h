@@ -62,7 +62,8 @@ class SliceNodes {
     PoolSlice& node = *free_;
     free_ = node.after_it;
     --free_count_;
-    node = PoolSlice();
+    PoolSlice fresh;  // not zeroed first, as PoolSlice() is
+    node = fresh;
     return node;
   }
   void give_back(PoolSlice& node) noexcept {
