@@ -104,6 +104,11 @@ Result<void> check_configuration() {
   return set_up_logging(configured_text(Setting::Levels), configured_text(Setting::Sink));
 }
 
+std::string system_variable(const char* name) {
+  const char* value = process_variable(name);
+  return value != nullptr ? value : "";
+}
+
 std::string configured_text(Setting setting) { return configured(setting).text; }
 std::string configured_by(Setting setting) { return configured(setting).by; }
 std::uint64_t configured_number(Setting setting) { return configured(setting).number; }

@@ -38,6 +38,9 @@ Result<Configuration> read_configuration(const ConfigFile& file, const Variables
 // gives its error; it also sets the log up. O(settings). Thread-safe; holds no lock while it reads.
 Result<void> check_configuration();
 
+// A variable that is the system's and not Kiln's (HOME, XDG_CACHE_HOME); empty where it is not set.
+std::string system_variable(const char* name);
+
 // A value after check_configuration() was fine; of a variable that was set to nonsense since, the default.
 std::string configured_text(Setting setting);                 // empty: not set
 std::string configured_by(Setting setting);                   // what sets it: the variable's name, "FILE:LINE", or "default"

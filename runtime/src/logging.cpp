@@ -14,7 +14,7 @@
 namespace kiln::rt {
 namespace {
 
-constexpr const char* kAreaNames[] = {"launch", "compile", "memory", "stream", "capture", "profile", "failure"};
+constexpr const char* kAreaNames[] = {"launch", "compile", "memory", "stream", "capture", "profile", "environment", "failure"};
 static_assert(std::size(kAreaNames) == kLogAreas);
 constexpr const char* kLevelNames[] = {"debug", "info", "warning", "error", "off"};
 static_assert(std::size(kLevelNames) == static_cast<std::size_t>(LogLevel::Off) + 1);
@@ -75,7 +75,7 @@ std::shared_ptr<const Loggers> make_loggers(const std::string& sink) {
 }  // namespace
 
 std::array<std::atomic<LogLevel>, kLogAreas> log_levels{LogLevel::Warning, LogLevel::Warning, LogLevel::Warning, LogLevel::Warning,
-                                                        LogLevel::Warning, LogLevel::Warning, LogLevel::Warning};
+                                                        LogLevel::Warning, LogLevel::Warning, LogLevel::Warning, LogLevel::Warning};
 
 std::optional<LogLevels> parse_log_levels(std::string_view text) {
   std::array<std::optional<LogLevel>, kLogAreas> own;

@@ -18,13 +18,14 @@ namespace kiln::rt {
 #pragma GCC visibility push(default)  // logging.cpp is compiled with all else hidden
 
 enum class LogArea : std::uint8_t {
-  Launch,   // debug: each launch, with what became of it
-  Compile,  // info: each program that is compiled, each batch; debug: kernels that are queued
-  Memory,   // debug: allocations
-  Stream,   // debug: waits for a stream or for all
-  Capture,  // info: graphs that are made, and captures that give none; debug: the steps of a capture, replays
-  Profile,  // info: timelines; debug: windows
-  Failure,  // warning: a device is lost; info: each operation that fails, with the whole text
+  Launch,       // debug: each launch, with what became of it
+  Compile,      // info: each program that is compiled, each batch; debug: kernels that are queued
+  Memory,       // debug: allocations
+  Stream,       // debug: waits for a stream or for all
+  Capture,      // info: graphs that are made, and captures that give none; debug: the steps of a capture, replays
+  Profile,      // info: timelines; debug: windows
+  Environment,  // warning: an environment that cannot be used, or is damaged; debug: why a kernel is not there
+  Failure,      // warning: a device is lost; info: each operation that fails, with the whole text
 };
 enum class LogLevel : std::uint8_t { Debug, Info, Warning, Error, Off };
 inline constexpr std::size_t kLogAreas = static_cast<std::size_t>(LogArea::Failure) + 1;

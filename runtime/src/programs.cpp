@@ -8,6 +8,7 @@
 
 #include "kiln/ir/text.h"
 #include "src/config.h"
+#include "src/environment/environment.h"
 #include "src/logging.h"
 #include "src/make_error.h"
 #include "src/profile/timelines.h"
@@ -315,7 +316,7 @@ void Programs::run(std::vector<std::unique_ptr<Job>>& batch) noexcept {
 void Programs::run_one(Job& job) noexcept {
   Flight& flight = *job.flight;
   try {
-    flight.outcome = compile(*job.prepared, *job.asked.front().plan, job.options);
+    flight.outcome = obtain(job);
   } catch (...) {  // no memory of the host, not even for an error that says so
     flight.outcome = Outcome(no_host_memory());
   }
@@ -336,7 +337,7 @@ void Programs::settle(Job& job) noexcept {
   const Outcome& outcome = job.flight->outcome;
   for (Asked& asked : job.asked) {
     if (!outcome.has_value()) asked.registration->failed(outcome.error());
-    else if (&asked == &job.asked.front()) asked.registration->compiled();
+    else if (&asked == &job.asked.front() && !job.found) asked.registration->compiled(job.stored);
     else asked.registration->loaded();
   }
 }
@@ -360,51 +361,88 @@ void Programs::hand_out(Job& job) {
   }
 }
 
-Programs::Outcome Programs::compile(const ir::Prepared& prepared, const LaunchPlan& plan, const CompileOptions& options) try {
-  const std::string& kernel = prepared.kernel.name;
-  Compiler* compiler = compiler_;
-  if (compiler == nullptr) {
-    const CodegenHandle& handle = code_generator();
-    if (handle.compiler == nullptr) return compile_error(ErrorCode::CompileGeneric, kernel, handle.error, "NoCodeGenerator");
-    compiler = handle.compiler;
-  }
-  compilations_.fetch_add(1, std::memory_order_relaxed);
-  const auto begin = std::chrono::steady_clock::now();
-  const CompiledCode code = [&] {
-    const HostSpan span("compile", kernel);
-    return compiler->compile(prepared, options);
+// Null, and `error`: the device does not take the code.
+std::unique_ptr<Program> Programs::loaded(const Job& job, const CompiledCode& code, std::optional<Error>& error) {
+  const ir::Prepared& prepared = *job.prepared;
+  const LaunchPlan& plan = *job.asked.front().plan;
+  auto on_device = [&] {
+    const HostSpan span("load", prepared.kernel.name);
+    return device_.load(code, {prepared.kernel.name, plan.layout});
   }();
-  auto loaded = [&] {
-    const HostSpan span("load", kernel);
-    return device_.load(code, {kernel, plan.layout});
-  }();
-  if (!loaded.has_value()) return loaded.error();
-  if (logs(LogArea::Compile, LogLevel::Info)) {
-    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
-    say(LogArea::Compile, LogLevel::Info,
-        "kernel '" + kernel + "' compiled for " + options.arch + " in " + std::to_string(us / 1000) + "." + std::to_string(us / 100 % 10) +
-            " ms, " + std::to_string(code.code.size()) + " bytes");
+  if (!on_device.has_value()) {
+    error = on_device.error();
+    return nullptr;
   }
   auto program = std::make_unique<Program>();
   program->name = plan.name;
-  program->code = std::move(*loaded);
+  program->code = std::move(*on_device);
   program->sites = prepared.sites;
   program->logs = prepared.logs;
   program->log_stride = ir::log_stride(prepared.kernel);
-  const std::lock_guard lock(flight_mutex_);
-  programs_.push_back(std::move(program));
-  return programs_.back().get();
-} catch (const CompileResourceError& e) {
-  return compile_error(ErrorCode::OutOfMemory, prepared.kernel.name, e.what(), "NoThread");
-} catch (const CompileError& e) {
-  return compile_error(e.unsupported() ? ErrorCode::CompileUnsupported : ErrorCode::CompileGeneric, prepared.kernel.name, e.what());
-} catch (const std::bad_alloc&) {
-  return compile_error(ErrorCode::OutOfMemory, prepared.kernel.name, "there was no host memory to compile the kernel");
-} catch (const std::exception& e) {
-  return compile_error(ErrorCode::CompilePanicked, prepared.kernel.name, std::string("the code generator failed: ") + e.what());
-} catch (...) {
-  return compile_error(ErrorCode::CompilePanicked, prepared.kernel.name,
-                       "the code generator threw something that is no exception of the standard library");
+  return program;
+}
+
+// From the environment, where it is; else compiled, and kept there. What somebody else's code generator makes is not kept: it has no
+// identity that a key could hold.
+Programs::Outcome Programs::obtain(Job& job) {
+  const ir::Prepared& prepared = *job.prepared;
+  const std::string& kernel = prepared.kernel.name;
+  try {
+    const std::shared_ptr<Environment> environment = compiler_ == nullptr ? process_environment() : nullptr;
+    auto begin = std::chrono::steady_clock::now();
+    const auto tell = [&](const char* how, const CompiledCode& code) {
+      if (!logs(LogArea::Compile, LogLevel::Info)) return;
+      const auto us = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
+      say(LogArea::Compile, LogLevel::Info,
+          "kernel '" + kernel + "' " + how + " for " + job.options.arch + " in " + std::to_string(us / 1000) + "." +
+              std::to_string(us / 100 % 10) + " ms, " + std::to_string(code.code.size()) + " bytes");
+    };
+    std::unique_ptr<Program> program;
+    std::optional<Error> error;
+    if (environment != nullptr) {
+      if (const std::optional<CompiledCode> code = environment->find(job.key, kernel)) {
+        program = loaded(job, *code, error);
+        // What the device says of the code that is compiled anew is what holds.
+        if (program != nullptr) {
+          job.found = true;
+          tell("taken from the environment", *code);
+        }
+      }
+    }
+    if (program == nullptr) {
+      error.reset();
+      Compiler* compiler = compiler_;
+      if (compiler == nullptr) {
+        const CodegenHandle& handle = code_generator();
+        if (handle.compiler == nullptr) return compile_error(ErrorCode::CompileGeneric, kernel, handle.error, "NoCodeGenerator");
+        compiler = handle.compiler;
+      }
+      compilations_.fetch_add(1, std::memory_order_relaxed);
+      begin = std::chrono::steady_clock::now();
+      const CompiledCode code = [&] {
+        const HostSpan span("compile", kernel);
+        return compiler->compile(prepared, job.options);
+      }();
+      program = loaded(job, code, error);
+      if (program == nullptr) return *error;
+      tell("compiled", code);
+      if (environment != nullptr) job.stored = environment->store(job.key, kernel, job.options.arch, code);
+    }
+    const std::lock_guard lock(flight_mutex_);
+    programs_.push_back(std::move(program));
+    return programs_.back().get();
+  } catch (const CompileResourceError& e) {
+    return compile_error(ErrorCode::OutOfMemory, kernel, e.what(), "NoThread");
+  } catch (const CompileError& e) {
+    return compile_error(e.unsupported() ? ErrorCode::CompileUnsupported : ErrorCode::CompileGeneric, kernel, e.what());
+  } catch (const std::bad_alloc&) {
+    return compile_error(ErrorCode::OutOfMemory, kernel, "there was no host memory to compile the kernel");
+  } catch (const std::exception& e) {
+    return compile_error(ErrorCode::CompilePanicked, kernel, std::string("the code generator failed: ") + e.what());
+  } catch (...) {
+    return compile_error(ErrorCode::CompilePanicked, kernel,
+                         "the code generator threw something that is no exception of the standard library");
+  }
 }
 
 }  // namespace kiln::rt

@@ -123,7 +123,8 @@ class Programs {
     std::string key;  // serialised
     CompileOptions options;
     std::shared_ptr<const ir::Prepared> prepared;
-    std::vector<Asked> asked;  // not empty; those after the first share the program
+    std::vector<Asked> asked;            // not empty; those after the first share the program
+    bool found = false, stored = false;  // in the environment: it was there; it is kept there
   };
   struct Flight {
     explicit Flight(Outcome abandoned) : outcome(std::move(abandoned)) {}
@@ -147,7 +148,8 @@ class Programs {
   void hand_out(Job& job);
   void settle(Job& job) noexcept;
   void share(const LaunchPlan& plan, const Shape& shape, const std::shared_ptr<Flight>& flight);  // landed, and not may_change
-  Outcome compile(const ir::Prepared& prepared, const LaunchPlan& plan, const CompileOptions& options);
+  Outcome obtain(Job& job);
+  std::unique_ptr<Program> loaded(const Job& job, const CompiledCode& code, std::optional<Error>& error);
 
   Device& device_;
   Compiler* compiler_;

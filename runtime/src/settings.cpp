@@ -37,6 +37,11 @@ constexpr SettingRow kRows[] = {
     text(Setting::CudaLibrary, "", "KILN_CUDA_LIBRARY", "the library of the CUDA driver; else `libcuda.so.1`, as the loader finds it"),
     text(Setting::Codegen, "", "KILN_CODEGEN",
          "the library of the code generator; else `libkiln_codegen.so` beside the runtime, or as the loader finds it"),
+    text(Setting::Environment, "", "KILN_ENV",
+         "the [environment](environment.md), where compiled kernels are kept: `off`; or its folder, then with `:` between them folders and "
+         "files that are only read; else `kiln` in `XDG_CACHE_HOME`, else in `.cache` of `HOME`"),
+    number(Setting::EnvironmentBytes, "environment.max_bytes", "KILN_ENV_BYTES", "1073741824", 65536, kMostBytes,
+           "how many bytes the environment's file may have; the kernels that were not used for longest go"),
     number(Setting::Parallelism, "compilation.parallelism", "KILN_COMPILE_JOBS", "", 1, kMostThreads,
            "how many queued kernels are compiled at a time; else one for each hardware thread"),
     number(Setting::KernelLogBytes, "kernels.log_bytes", "KILN_LOG_BYTES", "1048576", 0, kMostBytes,

@@ -13,6 +13,8 @@ enum class Setting : std::uint8_t {
   CpuWorkers,
   CudaLibrary,
   Codegen,
+  Environment,
+  EnvironmentBytes,
   Parallelism,
   KernelLogBytes,
   MemoryPools,

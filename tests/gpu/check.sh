@@ -38,7 +38,7 @@ run() {
   local program="$root/bin/$1"
   shift
   if [ ${#libc[@]} -eq 0 ]; then settings+=("LD_LIBRARY_PATH=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"); fi
-  timeout --kill-after=5 "$limit" env KILN_CODEGEN="$root/lib/libkiln_codegen.so" KILN_NULL_DRIVER="$root/lib/fakecuda/libcuda_null.so" KILN_DEVICE=cuda KILN_TEST_DEVICES=cuda \
+  timeout --kill-after=5 "$limit" env KILN_ENV=off KILN_CODEGEN="$root/lib/libkiln_codegen.so" KILN_NULL_DRIVER="$root/lib/fakecuda/libcuda_null.so" KILN_DEVICE=cuda KILN_TEST_DEVICES=cuda \
     "${settings[@]}" ${libc[@]+"${libc[@]}"} "$program" "$@" >"$log" 2>&1 </dev/null &
   # A process that hangs in the driver may not even die when it is killed: it is left behind then.
   local pid=$! give_up=$((SECONDS + limit + 15))

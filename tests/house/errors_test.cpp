@@ -25,8 +25,9 @@ std::string index() { return read_file(kRoot + "/docs/errors.md"); }
 // The sources of the product's host side, but for the command line, which prints what others say.
 std::vector<std::string> sources() {
   std::vector<std::string> all;
-  for (const char* folder : {"dsl/src", "dsl/include/kiln/dsl", "runtime/src", "runtime/src/failure", "runtime/src/collective",
-                             "runtime/src/capture", "runtime/src/memory", "runtime/src/profile", "runtime/cuda", "runtime/cpu"})
+  for (const char* folder :
+       {"dsl/src", "dsl/include/kiln/dsl", "runtime/src", "runtime/src/environment", "runtime/src/failure", "runtime/src/collective",
+        "runtime/src/capture", "runtime/src/memory", "runtime/src/profile", "runtime/cuda", "runtime/cpu"})
     for (const auto& entry : fs::directory_iterator(kRoot + "/" + folder))
       if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
         all.push_back(std::string(folder) + "/" + entry.path().filename().string());
@@ -70,6 +71,7 @@ const std::vector<std::string> kSentences{"dsl/src/control.cpp",
                                           "runtime/src/device.cpp",
                                           "runtime/src/devices.cpp",
                                           "runtime/src/dynamic_grid.cpp",
+                                          "runtime/src/environment/report.cpp",
                                           "runtime/src/fault_slots.cpp",
                                           "runtime/src/host_access.cpp",
                                           "runtime/src/host_transfer.cpp",

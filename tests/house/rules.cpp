@@ -22,6 +22,7 @@ const std::vector<Rule>& rules() {
   static const std::vector<Rule> table{
       {"ir/", {"ir/"}},
       {"runtime/", {"runtime/", "ir/include/", "nlohmann/", "spdlog/"}},
+      {"runtime/src/environment/", {"runtime/", "ir/include/", "sqlite3", "xxhash", "zstd"}},
       {"runtime/include/", {"runtime/include/", "ir/include/"}},
       {"runtime/include/kiln/runtime/compiler.h", {"ir/include/"}},
       {"runtime/cuda/", {"runtime/", "ir/include/"}},

@@ -23,6 +23,7 @@ int usage() {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  setenv("KILN_ENV", "off", 0);  // millions of random kernels are nobody's to keep
   std::uint64_t operations = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0, each = 2000;
   fuzz::ProgramOptions options;
   std::string device = "cpu";
