@@ -48,6 +48,9 @@ struct Options {
   std::string mode, block, grid, shared, device, out_dir;
   std::vector<std::string> args;
   bool bits = false;
+  std::vector<std::string> filter_kernels, paths;
+  std::string most_bytes, unused;
+  bool drop = false;
   bool show_ir = false, show_llvm = false, show_ptx = false, show_io = false;
 };
 
@@ -58,6 +61,15 @@ int list_command(const Options& options);
 int show_command(const Options& options);
 int emit_command(const Options& options);
 int run_command(const Options& options);
+int env_path_command(const Options& options);
+int env_list_command(const Options& options);
+int env_show_command(const Options& options);
+int env_verify_command(const Options& options);
+int env_prune_command(const Options& options);
+int env_clear_command(const Options& options);
+int env_export_command(const Options& options);
+int env_import_command(const Options& options);
+int env_why_command(const Options& options);
 
 // Options as typed values; each throws a usage error that names the option.
 Mode parse_mode(const std::string& text);                                                       // "", "checked", "unchecked"

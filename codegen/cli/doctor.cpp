@@ -10,6 +10,7 @@
 #include "kiln/runtime/client.h"
 #include "kiln/runtime/configuration.h"
 #include "kiln/runtime/cuda.h"
+#include "kiln/runtime/environment.h"
 #include "names.h"
 
 namespace kiln::cli {
@@ -49,6 +50,23 @@ Check check_cuda() {
   const Result<Client> client = Client::open("cuda");
   if (client) return {"CUDA device", "ok", client.value().properties().name + ", " + client.value().properties().arch};
   return {"CUDA device", "missing", client.error().data().message};
+}
+
+// Nothing needs it: kernels are compiled anew.
+Check check_store() {
+  const Result<EnvironmentReport> r = environment_report();
+  if (!r) return {"kernels kept", "broken", joined(r.error().text())};
+  if (r->layers.empty()) return {"kernels kept", "missing", r->off ? "KILN_ENV is off" : r->problem + "; KILN_ENV sets the folder"};
+  std::string text;
+  bool good = true;
+  for (const EnvironmentLayer& l : r->layers) {
+    good = good && l.problem.empty();
+    text += (text.empty() ? "" : ", ") + l.path + (l.writable ? ": " : " (only read): ");
+    if (!l.problem.empty()) text += l.problem;
+    else if (!l.exists) text += "nothing yet";
+    else text += std::to_string(l.entries) + " kernels, " + std::to_string(l.bytes >> 10) + " KiB";
+  }
+  return {"kernels kept", good ? "ok" : "missing", text + " (at most " + std::to_string(r->most_bytes >> 10) + " KiB)"};
 }
 
 Check check_ptxas() {
@@ -105,6 +123,7 @@ int doctor_command(const Options& options) {
                                   check_driver(),
                                   check_cuda(),
                                   check_ptxas(),
+                                  check_store(),
                                   check_configuration(configuration),
                                   check_environment(configuration)};
   bool good = true;

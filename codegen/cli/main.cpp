@@ -64,8 +64,9 @@ struct Command {
 
 std::vector<Command> add_commands(CLI::App& app, Options& o) {
   std::vector<Command> commands;
+  CLI::App* above = &app;
   const auto add = [&](const char* name, const char* what, int (*run)(const Options&)) {
-    CLI::App* sub = app.add_subcommand(name, what);
+    CLI::App* sub = above->add_subcommand(name, what);
     sub->add_flag("--json", o.json, "Print one JSON document");
     commands.push_back({sub, run});
     return sub;
@@ -111,13 +112,44 @@ std::vector<Command> add_commands(CLI::App& app, Options& o) {
       ->take_all();
   run->add_option("--device", o.device, "cpu, cuda or cuda:N; the default device unless given");
   run->add_flag("--bits", o.bits, "Values as hexadecimal bit patterns");
+
+  above = app.add_subcommand("env", "The environment, where compiled kernels are kept (KILN_ENV)");
+  above->require_subcommand(1);
+  const auto add_filter = [&](CLI::App* sub) {
+    sub->add_option("--kernel", o.filter_kernels, "Only of this kernel: its whole name, or its last part")->expected(1)->take_all();
+    sub->add_option("--arch", o.arch, "Only for these architectures: sm_80,x86-64-v3 ...")->delimiter(',')->expected(1)->take_all();
+  };
+  const auto add_paths = [&](CLI::App* sub, const char* name, const char* what) {
+    return sub->add_option(name, o.paths, what)->required();
+  };
+  add("path", "Where it lies, and whether it can be used", env_path_command);
+  add_filter(add("list", "Its entries, the last used first", env_list_command));
+  add_paths(add("show", "All about an entry", env_show_command), "ENTRY", "The beginning of its id, or a kernel's name")->expected(1);
+  add("verify", "Holds each entry against its checksum; exits 1 where one is damaged", env_verify_command)
+      ->add_flag("--drop", o.drop, "Remove damaged entries");
+  CLI::App* prune = add("prune", "Removes what was not used for longest", env_prune_command);
+  prune->add_option("--max-bytes", o.most_bytes, "Down to a size: 500M, 1G");
+  prune->add_option("--unused", o.unused, "What was not used for so long: 30d, 12h");
+  add("clear", "Removes all entries", env_clear_command);
+  CLI::App* exported = add("export", "Entries into a file, to be imported or read as a layer elsewhere", env_export_command);
+  add_paths(exported, "FILE", "The file to write")->expected(1);
+  add_filter(exported);
+  add_paths(add("import", "Entries of exported files", env_import_command), "FILE", "Files that kiln env export wrote");
+  add_paths(add("merge", "Entries of other environments", env_import_command), "FOLDER", "Folders with an environment");
+  CLI::App* why = add("why", "Whether a kernel is there, and else what differs", env_why_command);
+  add_source(why);
+  add_kernel(why);
+  add_mode(why);
+  why->add_option("--arch", o.arch, "What it is compiled for; this CPU unless given")->delimiter(',')->expected(1)->take_all();
+  why->add_option("--block", o.block, "X,Y,Z");
   return commands;
 }
 
 // CLI11's complaint with what was probably meant.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  const CLI::App* at = chosen.empty() ? &app : chosen.front();
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  const bool incomplete = !at->get_subcommands(nullptr).empty();  // a command of this one is missing
   std::vector<std::string> left = at->remaining();
   if (left.empty()) left = app.remaining();
   // An unknown option first: its value may be what is one word too many.
@@ -128,15 +160,15 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
       for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
     return unknown("option", option->substr(0, option->find('=')), names);
   }
-  if ((chosen.empty() || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) && !left.empty()) {
+  if ((incomplete || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) && !left.empty()) {
     std::vector<std::string> names;
-    if (chosen.empty()) {
-      for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
+    if (incomplete) {
+      for (const CLI::App* sub : at->get_subcommands(nullptr)) names.push_back(sub->get_name());
       return unknown("command", left.front(), names);
     }
     return "'" + left.front() + "' is one word too many for " + at->get_name();
   }
-  if (chosen.empty()) return "a command is missing; 'kiln --help' lists them";
+  if (incomplete) return std::string("a command is missing; 'kiln ") + (at == &app ? "" : at->get_name() + " ") + "--help' lists them";
   std::string text = error.what();
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return at->get_name() + ": " + text;

@@ -405,7 +405,7 @@ Programs::Outcome Programs::obtain(Job& job) {
         // What the device says of the code that is compiled anew is what holds.
         if (program != nullptr) {
           job.found = true;
-          tell("taken from the environment", *code);
+          tell("loaded", *code);
         }
       }
     }

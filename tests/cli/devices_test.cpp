@@ -54,7 +54,7 @@ TEST_CASE("doctor says what is wrong with a code generator that cannot be used, 
 
 TEST_CASE("doctor takes one line for each check, and names variables of Kiln's that nothing reads") {
   const auto result = kiln_program({"doctor"}, {"KILN_CODEGEN=/nonexistent/libkiln_codegen.so", "KILN_DEVIEC=x"});
-  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 11);  // the version, nine checks, the verdict
+  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 12);  // the version, ten checks, the verdict
   CHECK(result.out.find("KILN_DEVIEC=x (nothing reads a variable of that name)") != std::string::npos);
   CHECK(result.out.find("libkiln_codegen.so (nothing reads") == std::string::npos);
 }

@@ -1,5 +1,6 @@
 #include "house/page_text.h"
 
+#include <cctype>
 #include <regex>
 #include <sstream>
 
@@ -73,7 +74,8 @@ std::vector<std::string> literals(const std::string& source) {
     const bool line_start = i == 0 || source[i - 1] == '\n';
     if ((c == '/' && source.compare(i, 2, "//") == 0) || (line_start && source.compare(i, 8, "#include") == 0)) {
       i = std::min(source.find('\n', i), source.size() - 1);
-    } else if (c == '\'' && i + 2 < source.size()) {  // a character: it may be a quote
+    } else if (c == '\'' && i + 2 < source.size() && (i == 0 || std::isalnum(static_cast<unsigned char>(source[i - 1])) == 0)) {
+      // A character: it may be a quote. Behind a digit it stands between the digits of a number.
       i = source.find('\'', source[i + 1] == '\\' ? i + 3 : i + 2);
       adjacent = false;
     } else if (c == '"') {

@@ -67,7 +67,7 @@ TEST_CASE("what is wrong with a configuration file is told with its line, and wi
       {"[]", "f:1", "the configuration file has to be one object of sections"},
       {"3", "f:1", "the configuration file has to be one object of sections"},
       {"{\n\n\"devices\": {}}", "f:3",
-       "'devices' is no section of the configuration; there are device, compilation, kernels, memory, logging, profiling"},
+       "'devices' is no section of the configuration; there are device, environment, compilation, kernels, memory, logging, profiling"},
       {"{\"device\": 4}", "f:1", "the section 'device' has to be an object of settings"},
       {"{\"device\": [4]}", "f:1", "the section 'device' has to be an object of settings"},
       {"{\"device\": {\n\"workers\": 4}}", "f:2", "'device.workers' is no setting; the section 'device' has default, cpu_workers"},

@@ -46,18 +46,25 @@ bool Environment::store(const std::string& key, const std::string& kernel, const
   return false;
 }
 
-void look_for_nearest(StoreFile& file, const ProgramKey& wanted, const std::string& kernel, Nearest& nearest) {
+bool look_for_nearest(StoreFile& file, const ProgramKey& wanted, const std::string& kernel, Nearest& nearest,
+                      const Overlooked& overlooked) {
+  bool nearer = false;
   file.each(kernel, [&](const StoreRow& row) {
     const std::optional<std::string> bytes = unpack(row.entry.key);
-    const std::optional<ProgramKey> key = bytes ? read_program_key(*bytes) : std::nullopt;
+    std::optional<ProgramKey> key = bytes ? read_program_key(*bytes) : std::nullopt;
     if (!key) return true;
+    if (overlooked.alignment) key->options.aligned16 = wanted.options.aligned16;
+    if (overlooked.ptx_version) key->options.ptx_version = wanted.options.ptx_version;
+    if (overlooked.warps) key->options.block_multiple_of_32 = wanted.options.block_multiple_of_32;
     std::vector<std::string> reasons = differences(wanted, *key);
     if (nearest.of_kernel++ == 0 || reasons.size() < nearest.reasons.size()) {
       nearest.reasons = std::move(reasons);
-      nearest.entry = row.entry;
+      nearest.row = row;
+      nearer = true;
     }
     return !nearest.reasons.empty();
   });
+  return nearer;
 }
 
 Places process_places() {

@@ -34,10 +34,15 @@ class Environment {
 struct Nearest {
   std::uint64_t of_kernel = 0;       // entries of that name
   std::vector<std::string> reasons;  // what differs from the nearest of them; empty with of_kernel > 0: there is one of just that key
-  Entry entry;
+  StoreRow row;
 };
-// Adds what `file` has; a nearer one replaces what was there.
-void look_for_nearest(StoreFile& file, const ProgramKey& wanted, const std::string& kernel, Nearest& nearest);
+// What does not matter of a key that is looked for.
+struct Overlooked {
+  bool alignment = false, ptx_version = false, warps = false;
+};
+// Adds what `file` has; a nearer one replaces what was there. Whether one did.
+bool look_for_nearest(StoreFile& file, const ProgramKey& wanted, const std::string& kernel, Nearest& nearest,
+                      const Overlooked& overlooked = {});
 
 // That of this process, as its variables say now; null where there is none. What stands in its way is told once, by a warning.
 std::shared_ptr<Environment> process_environment() noexcept;

@@ -294,32 +294,36 @@ Result<std::uint64_t> EnvironmentFile::export_to(const std::string& to, const En
   });
 }
 
-Result<EnvironmentAnswer> environment_why(const ir::Prepared& kernel, const CompileOptions& options) {
+Result<EnvironmentAnswer> environment_why(const EnvironmentQuestion& question) {
   return rt::or_no_memory([&]() -> Result<EnvironmentAnswer> {
     auto report = environment_report();
     if (!report.has_value()) return report.error();
-    rt::ProgramKey key;
-    key.kernel_text = ir::print(kernel.kernel);
-    key.options = options;
+    rt::ProgramKey wanted;
+    wanted.kernel_text = ir::print(question.kernel.kernel);
+    wanted.options = question.options;
+    const rt::Overlooked overlooked{question.any_alignment, question.any_ptx_version, question.any_warps};
     EnvironmentAnswer answer;
     rt::Nearest nearest;
     for (const EnvironmentLayer& layer : report->layers) {
       if (!layer.exists || !layer.problem.empty()) continue;
       const auto looked = guarded(layer.file, [&]() -> Result<void> {
-        look_for_nearest(*open_file(layer.file, to_read(layer.file)), key, kernel.kernel.name, nearest);
+        if (look_for_nearest(*open_file(layer.file, to_read(layer.file)), wanted, question.kernel.kernel.name, nearest, overlooked))
+          answer.file = layer.file;
         return {};
       });
       if (!looked.has_value()) return looked.error();
-      if (nearest.of_kernel != 0 && nearest.reasons.empty()) {
-        answer.hit = rt::wrong_in(nearest.entry).empty();
-        if (!answer.hit) nearest.reasons.push_back("its entry is damaged");
-        answer.layer = layer.file;
-        break;
-      }
+      if (nearest.of_kernel != 0 && nearest.reasons.empty()) break;
     }
     answer.of_kernel = nearest.of_kernel;
     answer.reasons = std::move(nearest.reasons);
-    if (!answer.hit && answer.reasons.empty()) answer.reasons.push_back("there is no entry of that kernel");
+    if (nearest.of_kernel == 0) {
+      answer.reasons.push_back("there is no entry of that kernel");
+      return answer;
+    }
+    answer.nearest = told(nearest.row);
+    answer.nearest.wrong = rt::wrong_in(nearest.row.entry);
+    if (!answer.nearest.wrong.empty()) answer.reasons.push_back("its entry is damaged");
+    answer.hit = answer.reasons.empty();
     return answer;
   });
 }

@@ -83,13 +83,22 @@ class EnvironmentFile {
   std::shared_ptr<State> state_;
 };
 
-// Whether a launch of this kernel, compiled with these options, would be had from the process's environment, and if not why not.
+// A launch of this kernel, compiled with these options: would it be had from the process's environment, and if not, why not? What only a
+// launch and its device know need not be told.
+struct EnvironmentQuestion {
+  const ir::Prepared& kernel;
+  CompileOptions options;
+  bool any_alignment = true;    // options.aligned16 does not matter
+  bool any_ptx_version = true;  // nor does options.ptx_version
+  bool any_warps = false;       // nor does options.block_multiple_of_32
+};
 struct EnvironmentAnswer {
   bool hit = false;
-  std::string layer;                 // of a hit: the file
   std::uint64_t of_kernel = 0;       // entries of kernels of that name
-  std::vector<std::string> reasons;  // of a miss: what differs from the nearest of them, a sentence each
+  std::string file;                  // where the nearest of them is
+  EnvironmentEntry nearest;          // of a hit: it
+  std::vector<std::string> reasons;  // of a miss: what differs from the nearest one, a sentence each
 };
-Result<EnvironmentAnswer> environment_why(const ir::Prepared& kernel, const CompileOptions& options);
+Result<EnvironmentAnswer> environment_why(const EnvironmentQuestion& question);
 
 }  // namespace kiln
