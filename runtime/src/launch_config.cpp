@@ -18,8 +18,7 @@ std::uint32_t ceil_div(std::uint32_t n, std::uint32_t d) { return n / d + (n % d
 void Extent32::refuse(bool negative, std::uint64_t v) {
   if (negative) {
     throw Exception(make_error(ErrorCode::Validation, "ExtentOutOfRange",
-                               "a launch extent must not be negative, and " + std::to_string(static_cast<std::int64_t>(v)) + " is",
-                               {.limit = 0xffffffffu}));
+                               "a launch extent must not be negative, and " + std::to_string(static_cast<std::int64_t>(v)) + " is"));
   }
   throw Exception(make_error(ErrorCode::Validation, "ExtentOutOfRange",
                              "a launch extent must be below 2^32, and " + std::to_string(v) + " is not; spread the items over more axes",

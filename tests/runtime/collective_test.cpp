@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cpu/cpu_device.h"
+#include "kiln/runtime/graph.h"
 #include "runtime/fake_kernels.h"
 #include "runtime/refusals.h"
 #include "src/collective/host_transport.h"
@@ -411,4 +412,29 @@ TEST_CASE("nobody waits for ever for who does not come, and nobody runs ahead wi
     CHECK(rule_of(group.all_reduce(x[0], x[0], Reduction::Sum)) == "CollectiveBacklog");
     CHECK_FALSE(group.sync(c[1]).has_value());
   }
+}
+
+TEST_CASE("a collective on a stream that is recorded is refused and dooms the capture: nothing of it would run") {
+  const std::vector<Client> clients = cpus(2);
+  const Communicator group = Communicator::init(clients).value();
+  auto from = filled(clients, 4), to = empty_ones(clients, 4);
+  const Stream stream = clients[0].stream();
+  Result<void> refused;
+  const auto graph = capture(stream, [&] { refused = group.all_reduce(stream, from[0], to[0], Reduction::Sum); });
+  CHECK(rule_of(refused) == "NotInCapture");
+  CHECK(rule_of(graph) == "CaptureDoomed");
+  CHECK(rule_of(group.all_reduce(from[1], to[1], Reduction::Sum)) == "CommunicatorFailed");  // nobody waits for the other
+  for (const auto& target : to) CHECK_FALSE(target.read().has_value());
+}
+
+TEST_CASE("a collective is done for a device whose stream is recorded since its call, and is no part of that graph") {
+  const std::vector<Client> clients = cpus(2);
+  const Communicator group = Communicator::init(clients).value();
+  auto from = filled(clients, 4), to = empty_ones(clients, 4);
+  const Stream stream = clients[0].stream();
+  REQUIRE(group.all_reduce(stream, from[0], to[0], Reduction::Sum).has_value());
+  const auto graph = capture(stream, [&] { CHECK(group.all_reduce(from[1], to[1], Reduction::Sum).has_value()); });
+  REQUIRE(graph.has_value());
+  CHECK(graph->operations() == 0);
+  for (const auto& target : to) CHECK(target.read().value() == std::vector<u32>{1000, 1002, 1004, 1006});
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kiln/runtime/collective.h"
+#include "src/capture/captures.h"
 #include "src/make_error.h"
 #include "src/memory_order.h"
 #include "src/server.h"
@@ -142,6 +143,7 @@ Result<void> Communicator::run(Kind kind, const Stream& stream, const Part& p) c
     }
     const auto check = [&]() -> Result<void> {
       Server& server = stream.client().server();
+      if (auto ok = server.captures().refuse(stream.id(), "a collective", rt::Captures::Refused::IsPart); !ok.has_value()) return ok;
       if (auto ok = server.usable(p.from, "what the device gives"); !ok.has_value()) return ok;
       if (auto ok = server.usable(p.to, "what the device gets"); !ok.has_value()) return ok;
       if (auto ok = expect_size(kind, p, size()); !ok.has_value()) return ok;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "kiln/runtime/graph.h"
 #include "src/make_error.h"
 #include "src/memory_order.h"
 #include "src/server.h"
@@ -228,6 +229,11 @@ Result<void> HostTransport::in_turn(std::uint64_t turn, const std::vector<const 
 
 namespace {
 
+// Where the work for a device is done. Its stream may have begun to be recorded since its call, whose work is no part of that graph.
+Stream stream_of(const CollectiveCall& call) {
+  return is_capturing(call.stream) ? call.stream.client().stream(call.stream.priority()) : call.stream;
+}
+
 // Bytes of what one device sent, to places of others, a piece at a time.
 struct Target {
   const CollectiveCall* call;
@@ -238,9 +244,9 @@ Result<void> move(const CollectiveCall& from, const Binding& sent, std::uint64_t
   std::vector<std::byte> piece(std::min(bytes, kPiece));
   for (std::uint64_t at = 0; at < bytes; at += kPiece) {
     const std::uint64_t n = std::min(kPiece, bytes - at);
-    if (auto ok = read(from.stream, part(sent, first + at, n), piece.data()); !ok.has_value()) return ok;
+    if (auto ok = read(stream_of(from), part(sent, first + at, n), piece.data()); !ok.has_value()) return ok;
     for (const Target& target : targets)
-      if (auto ok = write(target.call->stream, part(target.call->to, target.first + at, n), piece.data()); !ok.has_value()) return ok;
+      if (auto ok = write(stream_of(*target.call), part(target.call->to, target.first + at, n), piece.data()); !ok.has_value()) return ok;
   }
   return {};
 }
@@ -262,12 +268,12 @@ Result<void> HostTransport::work(const Round& round) const {
     for (std::uint64_t at = 0; at < count; at += fit) {
       const std::uint64_t n = std::min(fit, count - at), size_of_piece = n * element;
       for (std::uint64_t r = 0; r < ranks; ++r)
-        if (auto ok = read(call(r).stream, part(round.of[r]->sent, (first + at) * element, size_of_piece), pieces[r].data());
+        if (auto ok = read(stream_of(call(r)), part(round.of[r]->sent, (first + at) * element, size_of_piece), pieces[r].data());
             !ok.has_value())
           return ok;
       reduce(one.type, one.reduction, sources, sum.data(), n);
       for (const Target& target : targets)
-        if (auto ok = write(target.call->stream, part(target.call->to, target.first + at * element, size_of_piece), sum.data());
+        if (auto ok = write(stream_of(*target.call), part(target.call->to, target.first + at * element, size_of_piece), sum.data());
             !ok.has_value())
           return ok;
     }
