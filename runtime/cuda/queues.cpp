@@ -112,6 +112,15 @@ void Queues::give_credit(SpareTask& spare) const {
 }
 
 void Queues::give_back(CudaTask& task) noexcept {
+  // Whoever gave it to the driver may not be done with it, though it is over; and on a lost device it may be in its queue still.
+  if (task.held.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(mutex_);
+    if (task.held.load(std::memory_order_relaxed)) {
+      take_out(task);
+      task.held.store(false, std::memory_order_relaxed);
+      held_.fetch_sub(1, std::memory_order_release);
+    }
+  }
   task.staging = rt::Staging();
   task.keep = false;
   if (task.home != nullptr) {
@@ -124,6 +133,7 @@ void Queues::give_back(CudaTask& task) noexcept {
 
 void Queues::give_back_locked(CudaTask& task) noexcept {
   task.keep = false;
+  task.held.store(false, std::memory_order_relaxed);
   if (task.home != nullptr) {
     task.home->task.store(&task, std::memory_order_release);
     return;
@@ -229,10 +239,21 @@ void Queues::hold_back(CudaTask& task, std::uint32_t q, const rt::After& after) 
   task.next = nullptr;
   (queue.first != nullptr ? queue.last->next : queue.first) = &task;
   queue.last = &task;
+  task.held.store(true, std::memory_order_relaxed);
   count_taken(task, -1);  // it counts once
   used_.fetch_or(std::uint64_t{1} << q, std::memory_order_release);
   held_.fetch_add(1, std::memory_order_relaxed);
   queue.submitted.store(task.event.position, std::memory_order_release);
+}
+
+// The first as a rule. On a lost device nobody waits for what is before it.
+void Queues::take_out(CudaTask& task) noexcept {
+  Queue& queue = queues_[task.event.queue];
+  CudaTask* before = nullptr;
+  for (CudaTask* at = queue.first; at != &task; at = at->next) before = at;
+  (before != nullptr ? before->next : queue.first) = task.next;
+  if (queue.last == &task) queue.last = before;
+  count_taken(task, 1);
 }
 
 // Nothing: the driver has it. An error: it has not, and its position is still the next one.
@@ -279,6 +300,7 @@ void Queues::advance() noexcept {
           (void)record(q, nullptr, 0, work.phase, work.doing);
         }
         if (!task.keep) give_back_locked(task);
+        else task.held.store(false, std::memory_order_release);  // from here on it is the caller's alone
         held_.fetch_sub(1, std::memory_order_release);
       }
     }
@@ -335,14 +357,10 @@ void Queues::finish_call(CudaTask& task) noexcept {
   std::unique_lock lock(mutex_);
   const rt::Event event = task.event;
   Queue& queue = queues_[event.queue];
-  const bool first = queue.first == &task;
-  if (first) {
-    queue.first = task.next;
-    count_taken(task, 1);
-  }
+  take_out(task);
   raise(event);  // first: there is no event of the driver to ask for it
   queue.given.store(event.position, std::memory_order_release);
-  if (first) held_.fetch_sub(1, std::memory_order_release);
+  held_.fetch_sub(1, std::memory_order_release);
   give_back_locked(task);
   advance();
   given_.notify_all();

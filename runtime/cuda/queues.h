@@ -28,6 +28,7 @@ struct CudaTask final : rt::Task {
   rt::After after;                       // while it is held back
   bool host_waits = false;               // of a marker that is held back: the driver refuses to wait for `after`
   bool keep = false;                     // it stays with the caller once it was given to the driver
+  std::atomic<bool> held{false};         // in a queue, or on its way from there to the driver; changed under the lock
 };
 
 // A task that threads take and give back without a lock: the first one gets it.
@@ -109,6 +110,7 @@ class Queues {
   bool room_in(std::uint32_t queue) const;  // of events, for one more position
   Result<rt::Event> give_now(CudaTask& task, std::uint32_t queue, const rt::After& after);
   void hold_back(CudaTask& task, std::uint32_t queue, const rt::After& after);
+  void take_out(CudaTask& task) noexcept;  // of its queue
   void advance() noexcept;
   void refuse(rt::Event event, const Error& error) noexcept;
   std::optional<Error> give_held(CudaTask& task, std::uint32_t queue) noexcept;
