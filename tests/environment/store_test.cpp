@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "environment/made_up.h"
+#include "support/allocations.h"
 
 using namespace kiln;
 using namespace kiln::test;
@@ -310,6 +311,35 @@ TEST_CASE("threads use one environment at the same time") {
   CHECK(kept >= 20);
   CHECK(found > 0);
   CHECK(env.warnings.empty());
+}
+
+TEST_CASE("without memory of the host a kernel is not found or not kept, and nothing else happens") {
+  if (!allocations_counted()) return;
+  const TempFolder folder;
+  const std::string key = rt::serialise(made_up_key("one")), other = rt::serialise(made_up_key("two"));
+  const CompiledCode code = made_up_code("code of one");
+  int kept = 0, found = 0, wrong = 0, refused = 0;
+  for (std::uint64_t after = 0; after < 80; ++after) {
+    fs::remove(file_in(folder));
+    Opened env(folder.path());
+    bool stored = false;
+    std::optional<CompiledCode> one, two;
+    {
+      const NoMemory none(after);
+      stored = env.environment.store(key, "k", "x86-64-v3", code);
+      one = env.environment.find(key, "k");
+      two = env.environment.find(other, "k");
+    }
+    kept += stored;
+    refused += !stored;
+    found += one.has_value();
+    wrong += two.has_value() || (one && !same(*one, code));
+    if (stored) CHECK(env.find(made_up_key("one")) == "code of one");
+  }
+  CHECK(wrong == 0);
+  CHECK(kept > 10);
+  CHECK(found > 10);
+  CHECK(refused > 10);
 }
 
 TEST_CASE("where processes cannot share memory the file does without") {

@@ -190,16 +190,16 @@ bool Layer::use(const std::function<void(StoreFile&)>& work) noexcept try {
   return false;
 }
 
-Looked Layer::find(const std::string& key) noexcept {
+Looked Layer::find(const std::string& key) noexcept try {
   Looked looked;
   if (!use([&](StoreFile& file) { looked = file.find(key, std::time(nullptr)); })) return {};
-  if (looked.damaged) try {
-      tell_damage("an entry of the environment '" + place_.path + "' is damaged; its kernel is compiled anew");
-    } catch (const std::bad_alloc&) {}
+  if (looked.damaged) tell_damage("an entry of the environment '" + place_.path + "' is damaged; its kernel is compiled anew");
   return looked;
+} catch (...) {  // no memory of the host: a miss
+  return {};
 }
 
-bool Layer::put(const Entry& entry) noexcept {
+bool Layer::put(const Entry& entry) noexcept try {
   if (!place_.writable || no_writes_.load(std::memory_order_acquire)) return false;
   bool kept = false;
   for (int tries = 0; tries < 2 && !kept; ++tries) {
@@ -213,6 +213,8 @@ bool Layer::put(const Entry& entry) noexcept {
     close_idle();
   }
   return kept;
+} catch (...) {  // no memory of the host
+  return false;
 }
 
 }  // namespace kiln::rt
