@@ -110,7 +110,7 @@ std::vector<Command> add_commands(CLI::App& app, Options& o) {
   run->add_option("--arg", o.args, "in:f32:[1,2,3]  in:f32:@file  in:u32:iota:1024  out:f32:32x32  inout:...  f32:2.5")
       ->expected(1)
       ->take_all();
-  run->add_option("--device", o.device, "cpu, cuda or cuda:N; the default device unless given");
+  run->add_option("--device", o.device, "cpu, cpu:N, cuda or cuda:N; the default device unless given");
   run->add_flag("--bits", o.bits, "Values as hexadecimal bit patterns");
 
   above = app.add_subcommand("env", "The environment, where compiled kernels are kept (KILN_ENV)");
@@ -174,6 +174,20 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   return at->get_name() + ": " + text;
 }
 
+// The words of the command line, the last one first, as CLI11 takes them; `help` and `help COMMAND` as the option --help.
+std::vector<std::string> words_of(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words[0] == "help") {
+    words.erase(words.begin());
+    // Not of a word that is no command: that is told.
+    const std::vector<const CLI::App*> all = app.get_subcommands(nullptr);
+    const bool known = words.empty() || std::any_of(all.begin(), all.end(), [&](const CLI::App* c) { return c->get_name() == words[0]; });
+    if (known) words.push_back("--help");
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 // One line for people; with --json the same as a document on stdout.
 int report(int exit_code, bool json, const std::string& text) {
   const std::string line = joined(text);
@@ -189,10 +203,12 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   Options options;
   const std::vector<Command> commands = add_commands(app, options);
+  app.footer("'kiln COMMAND --help' and 'kiln help COMMAND' have the options of one.");
   bool json = false;  // as far as can be told when the rest does not parse
   for (int i = 1; i < argc; ++i) json = json || std::string_view(argv[i]) == "--json";
+  if (argc < 2) std::fputs(app.help().c_str(), stderr);
   try {
-    app.parse(argc, argv);
+    app.parse(words_of(app, argc, argv));
   } catch (const CLI::Success& asked) { return app.exit(asked); } catch (const CLI::ParseError& error) {
     return report(kUsage, json, complaint(app, error));
   }

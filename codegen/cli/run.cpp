@@ -15,11 +15,14 @@ Json failure_json(const Error& error) {
   const Error& root = root_of(error);
   const Error::Data& d = root.data();
   const auto number = [](const std::optional<std::uint64_t>& n) { return n ? Json(*n) : Json(nullptr); };
-  Json json{{"code", name(root.code())}, {"rule", d.rule},    {"message", d.message},
-            {"kernel", d.kernel},        {"place", d.place},  {"requested", number(d.requested)},
-            {"limit", number(d.limit)},  {"bounds", nullptr}, {"text", error.text()}};
-  if (d.bounds) {
-    const BoundsFault& b = *d.bounds;
+  Json json{
+      {"code", name(root.code())},        {"rule", d.rule},           {"message", d.message}, {"kernel", d.kernel}, {"place", d.place},
+      {"requested", number(d.requested)}, {"limit", number(d.limit)}, {"bounds", nullptr},    {"check", nullptr},   {"text", error.text()}};
+  if (!d.bounds) return json;
+  const BoundsFault& b = *d.bounds;
+  if (root.code() != ErrorCode::Bounds) {  // of a check, an assumption or a trap; its values are in the message
+    json["check"] = {{"operation", b.operation}, {"place", b.place}, {"thread", b.thread}, {"block", b.block}};
+  } else {
     json["bounds"] = {{"memory", b.memory},       {"operation", b.operation},
                       {"place", b.place},         {"declared", b.declared},
                       {"dimension", b.dimension}, {"index", b.index_signed ? Json(static_cast<std::int64_t>(b.index)) : Json(b.index)},

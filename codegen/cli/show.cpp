@@ -27,13 +27,26 @@ void print_io(const ir::Prepared& kernel) {
   }
 }
 
+// The accesses that are not proven to be in range.
+void print_tested(const ir::Prepared& kernel) {
+  std::vector<std::string> tested;
+  for (const ir::FaultSite& s : kernel.sites) {
+    if (s.is_check() || s.is_trap()) continue;
+    tested.push_back(s.operation + " of '" + s.memory + "'" + (s.declared.empty() ? "" : " (declared at " + s.declared + ")") + " at " +
+                     s.place);
+  }
+  std::printf("  %zu %s tested at run time%s\n", tested.size(), tested.size() == 1 ? "access is" : "accesses are",
+              tested.empty() ? "" : ":");
+  for (const std::string& line : tested) std::printf("    %s\n", line.c_str());
+}
+
 void print_summary(const Variant& variant, const ir::Prepared& kernel) {
   const ir::Kernel& k = kernel.kernel;
   std::printf("%s\n  at %s, symbol %s\n", variant.name().c_str(), ir::to_string(k, k.loc).c_str(), ir::symbol_name(variant.name()).c_str());
   print_io(kernel);
   std::printf("  %s, contraction %s, fast math %s\n", k.options.checked ? "checked" : "unchecked", k.options.contraction ? "on" : "off",
               k.options.fast_math ? "on" : "off");
-  std::printf("  %zu accesses are tested at run time\n", kernel.sites.size());
+  print_tested(kernel);
   if (k.has_block_size()) std::printf("  block size %u,%u,%u\n", k.block_size[0], k.block_size[1], k.block_size[2]);
   if (k.max_threads != 0) std::printf("  at most %u threads a block\n", k.max_threads);
   std::printf("  %llu bytes of static shared memory%s\n", static_cast<unsigned long long>(kernel.shared.static_bytes),

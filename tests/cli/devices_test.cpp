@@ -41,6 +41,28 @@ TEST_CASE("doctor tells what works and why the rest does not") {
   CHECK(kiln_program({"doctor"}).status == 0);
 }
 
+TEST_CASE("what runs nothing leaves the trace of the last run alone, and a run replaces it") {
+  TempFolder folder;
+  const std::string file = folder.write("trace.json", "of the last run");
+  const std::vector<std::string> trace{"KILN_TRACE=" + file}, none{"KILN_TRACE=" + folder.file("new.json")};
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"doctor"}, {"devices"}, {"list", kSaxpy}, {"show", kSaxpy, "saxpy", "--ptx"}}) {
+    CHECK(kiln_program(command, trace).status == 0);
+    CHECK(read_file(file) == "of the last run");
+    CHECK(kiln_program(command, none).status == 0);
+  }
+  CHECK(files_in(folder.path()) == std::vector<std::string>{"trace.json"});
+  CHECK(kiln_program(
+            {"run", kSaxpy, "saxpy", "--grid", "1", "--block", "32", "--arg", "in:f32:[1]", "--arg", "inout:f32:[5]", "--arg", "f32:1"},
+            trace)
+            .status == 0);
+  CHECK(read_file(file).find("\"saxpy\"") != std::string::npos);
+  const auto nowhere = kiln_program({"devices"}, {"KILN_TRACE=" + folder.file("none/trace.json")});
+  CHECK(nowhere.err.find("KILN_TRACE: '") != std::string::npos);
+  CHECK(nowhere.err.find("cannot be written") != std::string::npos);
+  CHECK(files_in(folder.path()) == std::vector<std::string>{"trace.json"});
+}
+
 TEST_CASE("doctor says what is wrong with a code generator that cannot be used, and ends with 1") {
   TempFolder folder;
   const std::string fake = folder.write("fake.so", "no library");

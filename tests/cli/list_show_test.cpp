@@ -45,6 +45,43 @@ TEST_CASE("show prints each form of a kernel") {
   CHECK(host.out.find("define") != std::string::npos);
 }
 
+TEST_CASE("show lists the accesses that are tested at run time, with line and memory") {
+  TempFolder folder;
+  const std::string path = folder.write("wild.kir", R"(kir 1
+kernel "wild" {
+  file "wild.cpp"
+  buffer x : f32[*] in
+  buffer y : f32[*] out
+  body {
+    %i = global_id.x
+    %v = load x[%i] @0:7
+    %n = size y
+    %c = lt %i, %n
+    if %c {
+      store y[%i], %v
+    }
+    check %c, "in range" @0:13
+  }
+}
+kernel "wilder" {
+  file "wild.cpp"
+  buffer y : f32[*] inout
+  body {
+    %i = global_id.x
+    %v = load y[%i] @0:27
+    %t = thread_id.x
+    store y[%t], %v @0:29
+  }
+}
+)");
+  CHECK(kiln_program({"show", path, "wild"}).out.find("  1 access is tested at run time:\n    load of 'x' at wild.cpp:7\n") !=
+        std::string::npos);
+  CHECK(kiln_program({"show", path, "wilder"})
+            .out.find("  2 accesses are tested at run time:\n    load of 'y' at wild.cpp:27\n    store of 'y' at wild.cpp:29\n") !=
+        std::string::npos);
+  CHECK(kiln_program({"show", path, "wild", "--mode", "unchecked"}).out.find("  0 accesses are tested at run time\n") != std::string::npos);
+}
+
 TEST_CASE("what show --ir prints is a .kir file of the same kernel") {
   TempFolder folder;
   const auto ir = kiln_program({"show", kSaxpy, "saxpy", "--ir"});

@@ -323,6 +323,9 @@ kernel "wild" {
   CHECK(failure["bounds"]["extent"] == 3);
   CHECK(failure["bounds"]["thread"] == json::array({3, 0, 0}));
   CHECK(failure["bounds"]["block"] == json::array({0, 0, 0}));
+  CHECK(failure["check"] == nullptr);
+  CHECK(failure["requested"] == nullptr);  // index and extent are among the bounds
+  CHECK(failure["limit"] == nullptr);
   CHECK(failure["text"].get<std::string>().find("wild.cpp:7") != std::string::npos);
 
   const auto zero = kiln_program({"run", path, "wild", "--grid", "1", "--block", "0", "--arg", "in:f32:[1]", "--arg", "out:f32:1"});
@@ -437,4 +440,32 @@ kernel "says" {
   CHECK(document["failure"]["place"] == "says.cpp:9");
   CHECK(document["failure"]["kernel"] == "says");
   CHECK(document["failure"]["message"] == "trap: nine, in thread (0, 0, 0) of block (1, 0, 0)");
+  CHECK(document["failure"]["bounds"] == nullptr);
+  CHECK(document["failure"]["check"] ==
+        json::parse(R"({"operation": "trap", "place": "says.cpp:9", "thread": [0, 0, 0], "block": [1, 0, 0]})"));
+}
+
+TEST_CASE("a check that fails has no index and no extent in its failure, but who failed it and where") {
+  TempFolder folder;
+  const std::string kernel = folder.write("checks.kir", R"(kir 1
+kernel "checks" {
+  file "checks.cpp"
+  buffer y : u32[*] inout
+  body {
+    %i = global_id.x
+    %v = load y[%i]
+    %n = const 7 : u32
+    %c = lt %v, %n
+    check %c, %v, %n, "value {} of {}" @0:9
+    store y[%i], %n
+  }
+}
+)");
+  const auto result = kiln_program({"run", kernel, "checks", "--grid", "1", "--block", "2", "--arg", "inout:u32:[3,200]"});
+  CHECK(result.status == 1);
+  const json failure = json_of(result)["failure"];
+  CHECK(failure["code"] == "CheckFailed");
+  CHECK(failure["bounds"] == nullptr);
+  CHECK(failure["check"] == json::parse(R"({"operation": "check", "place": "checks.cpp:9", "thread": [1, 0, 0], "block": [0, 0, 0]})"));
+  CHECK(failure["message"] == "check failed: value 200 of 7, in thread (1, 0, 0) of block (0, 0, 0)");
 }

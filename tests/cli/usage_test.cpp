@@ -13,7 +13,6 @@ TEST_CASE("a wrong command line ends with 2 and one line that names the word") {
     std::vector<std::string> arguments, words;
   };
   const Row rows[] = {
-      {{}, {"command"}},
       {{"frobnicate"}, {"'frobnicate'", "list"}},
       {{"lisst", kSaxpy}, {"'lisst'", "did you mean 'list'"}},
       {{"list"}, {"SOURCE"}},
@@ -112,6 +111,21 @@ TEST_CASE("a refusal under --json is a document too") {
   auto json = json_of(result);
   CHECK(json["exit"] == 2);
   CHECK(json["error"].get<std::string>().find("saxpi") != std::string::npos);
+}
+
+TEST_CASE("the word help is the option, and without a command there is the help, and 2") {
+  CHECK(kiln_program({"help"}).out == kiln_program({"--help"}).out);
+  CHECK(kiln_program({"help"}).status == 0);
+  CHECK(kiln_program({"help", "run"}).out == kiln_program({"run", "--help"}).out);
+  CHECK(kiln_program({"help", "run"}).out.find("--grid") != std::string::npos);
+  CHECK(kiln_program({"help", "run"}).status == 0);
+  CHECK(kiln_program({"help", "env", "clear"}).out == kiln_program({"env", "clear", "--help"}).out);
+  check_refused(kiln_program({"help", "rnu"}), 2, {"'rnu'", "did you mean 'run'"});
+  const auto nothing = kiln_program({});
+  CHECK(nothing.status == 2);
+  CHECK(nothing.out == "");
+  CHECK(nothing.err.find("doctor") != std::string::npos);
+  CHECK(nothing.err.ends_with("kiln: error: a command is missing; 'kiln --help' lists them\n"));
 }
 
 TEST_CASE("help and version end with 0") {

@@ -1,7 +1,10 @@
 #include "src/profile/timelines.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <utility>
@@ -89,7 +92,11 @@ Result<std::uint64_t> start(const Timeline::Options& options) {
   return timeline;
 }
 
-Result<Trace> finish(std::uint64_t timeline) {
+struct Finished {
+  Trace trace;
+  std::size_t spans = 0;  // of the host
+};
+Result<Finished> finish(std::uint64_t timeline) {
   State& s = state();
   std::vector<DeviceTrace> devices;
   for (const auto& server : living()) {
@@ -113,18 +120,19 @@ Result<Trace> finish(std::uint64_t timeline) {
     trace.operations += device.operations.size();
     trace.dropped += device.dropped;
   }
+  const std::size_t spans = host.size();
   trace.json = chrome_trace(began, devices, host, trace.dropped);
   if (logs(LogArea::Profile, LogLevel::Info)) {
     say(LogArea::Profile, LogLevel::Info,
         "timeline " + std::to_string(timeline) + " is over: " + std::to_string(trace.operations) + " operations of " +
             std::to_string(devices.size()) + " devices, " + std::to_string(trace.dropped) + " dropped");
   }
-  return trace;
+  return Finished{std::move(trace), spans};
 }
 
 // KILN_TRACE: from the first server to the end of the process.
 struct Environment {
-  std::string file;
+  std::string file, by;  // and who named it
   std::uint64_t timeline = 0;
   unsigned process = 0;
 };
@@ -133,14 +141,24 @@ Environment& environment() {
   return e;
 }
 
-void say(const std::string& text) { std::fputs(("kiln: KILN_TRACE: " + text + "\n").c_str(), stderr); }
+void say(const std::string& by, const std::string& text) { std::fputs(("kiln: " + by + ": " + text + "\n").c_str(), stderr); }
+
+// Without touching it: it may be the trace of the last run, and a process that does nothing leaves it as it is.
+bool may_write(const std::string& file) {
+  std::error_code none;
+  if (std::filesystem::exists(file, none)) return !std::filesystem::is_directory(file, none) && ::access(file.c_str(), W_OK) == 0;
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0;
+}
 
 void write_at_exit() {
   const Environment& e = environment();
   if (process_number() != e.process || running_timeline().load(std::memory_order_relaxed) != e.timeline) return;
   try {
-    if (auto saved = finish(e.timeline).value().save(e.file); !saved.has_value()) say(saved.error().data().message);
-  } catch (const std::exception& error) { say(error.what()); }
+    const Finished done = finish(e.timeline).value();
+    if (done.trace.operations == 0 && done.trace.dropped == 0 && done.spans == 0) return;  // it gave no device anything to do
+    if (auto saved = done.trace.save(e.file); !saved.has_value()) say(e.by, saved.error().data().message);
+  } catch (const std::exception& error) { say(e.by, error.what()); }
 }
 
 void look_at_environment() {
@@ -148,10 +166,12 @@ void look_at_environment() {
   std::call_once(once, [] {
     const std::string file = configured_text(Setting::Trace);
     if (file.empty()) return;
-    if (!std::ofstream(file)) return say("'" + file + "' cannot be written; nothing is recorded");
+    const std::string by = configured_by(Setting::Trace);
+    if (!may_write(file))
+      return say(by, "'" + file + "' cannot be written; nothing is recorded. Name a file in a folder that is there and may be written");
     const auto timeline = start({.operations = configured_number(Setting::TraceOperations)});
-    if (!timeline.has_value()) return say(timeline.error().data().message);
-    environment() = {file, *timeline, process_number()};
+    if (!timeline.has_value()) return say(by, timeline.error().data().message);
+    environment() = {file, by, *timeline, process_number()};
     std::atexit(&write_at_exit);
   });
 }
@@ -252,7 +272,7 @@ Timeline::~Timeline() {
 
 Result<Trace> Timeline::finish() {
   if (running_ == 0) return make_error(ErrorCode::Validation, "TimelineFinished", "the timeline is finished already; start another one");
-  return rt::or_no_memory([&] { return rt::finish(std::exchange(running_, 0)); });
+  return rt::or_no_memory([&]() -> Result<Trace> { return rt::finish(std::exchange(running_, 0)).value().trace; });
 }
 
 }  // namespace kiln
