@@ -9,6 +9,7 @@ namespace kiln::ir::verifier {
 namespace {
 
 constexpr std::uint64_t kMaxSharedBytes = 227 * 1024;  // a block's shared memory on the largest device
+constexpr std::uint64_t kMaxStaticShared = 48 * 1024;  // of that, what a size known beforehand may have on every device
 constexpr std::uint64_t kMaxLocalBytes = 512 * 1024;   // a thread's local memory on every device
 constexpr std::uint32_t kMaxThreads = 1024, kMaxDepthOfBlock = 64;
 constexpr std::uint32_t kMaxParamBytes = 4096;
@@ -77,7 +78,13 @@ class Declarations {
         std::uint64_t& total = m.space == Space::Shared ? shared_bytes : local_bytes;
         const std::uint64_t limit = m.space == Space::Shared ? kMaxSharedBytes : kMaxLocalBytes;
         const std::optional<std::uint64_t> bytes = size(m, what);
-        const std::string possible = "; at most " + std::to_string(limit) + " are possible";
+        std::string possible = "; at most " + std::to_string(limit);
+        if (m.space == Space::Shared) {
+          possible += " are possible, in dynamic shared memory (DynamicShared), and " + std::to_string(kMaxStaticShared) +
+                      " in arrays of a fixed size";
+        } else {
+          possible += " are possible";
+        }
         if (!bytes || *bytes > limit) {
           out_.at(m.loc, what + " takes " + (bytes ? std::to_string(*bytes) : "more than 2^64") + " bytes" + possible);
           total = limit + 1;  // told once

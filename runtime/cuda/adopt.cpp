@@ -123,9 +123,9 @@ Result<void> LoadedModule::launch(const Stream& stream, const std::string& entry
     return local(state_->client).refused_loaded(stream.id(), uses, rt::of_launch(facts, std::move(error)));
   };
   if (!(stream.client() == state_->client)) {
-    return refused(
-        make_error(ErrorCode::ForeignHandle, "ForeignHandle",
-                   "the stream belongs to " + stream.client().server().label() + ", the module to " + state_->client.server().label()));
+    return refused(make_error(ErrorCode::ForeignHandle, "ForeignHandle",
+                              "the stream belongs to " + stream.client().server().label() + ", the module to " +
+                                  state_->client.server().label() + "; use a stream of that device, or load the module there too"));
   }
   const auto device = local(state_->client).reachable_device();
   if (!device.has_value()) return device.error();

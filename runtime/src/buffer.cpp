@@ -40,7 +40,7 @@ Result<void> buffer_fits(const Client& client, const Memory& memory, std::uint64
     return make_error(ErrorCode::BufferTooBig, "BufferTooBig",
                       "a buffer of " + std::to_string(bytes) + " bytes from byte " + std::to_string(first) + " on ends beyond all numbers");
   }
-  if (auto ok = client.server().usable({memory, {first, first + bytes}}, "the buffer"); !ok.has_value()) return ok;
+  if (auto ok = client.server().usable({memory, {first, first + bytes}}, "the buffer", Server::kItsClient); !ok.has_value()) return ok;
   if (reinterpret_cast<std::uintptr_t>(rt::address({memory, {first, first}})) % element_bytes != 0) {
     return make_error(ErrorCode::Validation, "ElementAlignment",
                       "elements of " + std::to_string(element_bytes) + " bytes lie at addresses that are multiples of that, and byte " +

@@ -20,7 +20,7 @@ std::uint64_t ceil_div(std::uint64_t n, std::uint64_t d) { return n / d + (n % d
 
 Error no_kernel() { return make_error(ErrorCode::Validation, "NoKernel", "the launch names no kernel"); }
 
-Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& request) {
+Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& request, std::optional<LaunchConfig>* chosen) {
   if (request.variant == nullptr) return no_kernel();
   if (any_override()) {
     if (const LaunchMode mode = mode_of_launch(*this, stream); drops_launch(mode))
@@ -31,6 +31,7 @@ Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& 
     return refusal->no_code ? failed_launch(*checked.plan, request, std::move(refusal->error))
                             : refused_launch(*checked.plan, request, std::move(refusal->error));
   }
+  if (chosen != nullptr) *chosen = checked.config;
   return launch_checked(stream, request, checked);
 }
 
@@ -119,7 +120,7 @@ std::optional<LocalServer::Refusal> LocalServer::choose_block(const LaunchReques
     return Refusal{of_launch(
         facts, make_error(ErrorCode::TooManyResources, "DeviceDimensionExceeded",
                           std::to_string(n) + " threads are " + std::to_string(blocks) + " blocks of " + std::to_string(config.block.x) +
-                              ", and " + properties().name + " takes at most " + std::to_string(properties().max_grid.x) +
+                              ", and " + label() + " takes at most " + std::to_string(properties().max_grid.x) +
                               " along x; launch several times, or give each thread more to do",
                           {.requested = blocks, .limit = properties().max_grid.x}))};
   }
@@ -142,7 +143,7 @@ Result<void> LocalServer::validate_arguments_of(const LaunchPlan& plan, const La
 // What else can be refused before anything is touched.
 std::optional<Error> LocalServer::validate(const LaunchPlan& plan, const LaunchRequest& request, const LaunchConfig& config,
                                            bool& nothing_to_do) const {
-  if (auto error = validate_config(plan.facts, config, properties())) return error;
+  if (auto error = validate_config(plan.facts, config, properties(), this)) return error;
   const Dim3& grid = config.grid;
   nothing_to_do = grid.x == 0 || grid.y == 0 || grid.z == 0;
   if (nothing_to_do) return std::nullopt;

@@ -84,8 +84,8 @@ Result<void> copy_across(const Stream& to_stream, const Binding& to, const Strea
       claim(to, error);
       return error;
     };
-    if (auto ok = target.usable(to, "the target of the copy"); !ok.has_value()) return failed(ok.error());
-    if (auto ok = source.usable(from, "the source of the copy"); !ok.has_value()) return failed(ok.error());
+    if (auto ok = target.usable(to, "the target of the copy", Server::kItsStream); !ok.has_value()) return failed(ok.error());
+    if (auto ok = source.usable(from, "the source of the copy", Server::kItsStream); !ok.has_value()) return failed(ok.error());
     if (size(to) != size(from)) {
       return failed(make_error(ErrorCode::Validation, "CopySize",
                                "a copy of " + std::to_string(size(from)) + " bytes to " + std::to_string(size(to)) + " bytes"));
@@ -103,8 +103,8 @@ Result<void> copy_across_strided(const Stream& to_stream, const StridedBinding& 
   if (&target == &source) return copy_strided(to_stream, to, from);
   return or_no_memory([&]() -> Result<void> {
     const auto check = [&]() -> Result<void> {
-      if (auto ok = target.usable(to.binding, "the target of the copy"); !ok.has_value()) return ok;
-      if (auto ok = source.usable(from.binding, "the source of the copy"); !ok.has_value()) return ok;
+      if (auto ok = target.usable(to.binding, "the target of the copy", Server::kItsStream); !ok.has_value()) return ok;
+      if (auto ok = source.usable(from.binding, "the source of the copy", Server::kItsStream); !ok.has_value()) return ok;
       if (auto ok = same_extents(to, from); !ok.has_value()) return ok;
       return names_elements_once(to, "the target of the copy");
     };

@@ -35,12 +35,12 @@ GridState judge_grid(const std::array<std::uint32_t, 3>& grid, const std::array<
   return GridState::Fits;
 }
 
-Error grid_too_large(const std::string& kernel, std::uint32_t axis, std::uint64_t blocks, std::uint64_t limit) {
+Error grid_too_large(const std::string& kernel, const std::string& place, std::uint32_t axis, std::uint64_t blocks, std::uint64_t limit) {
   return make_error(ErrorCode::TooManyResources, "DynamicGridTooLarge",
                     std::string("the grid that the device holds for the launch has ") + std::to_string(blocks) + " blocks along " +
                         static_cast<char>('x' + axis) + ", and at most " + std::to_string(limit) +
                         " are possible (the device's limit, or the kernel counts positions in 32 bits); correct the kernel that writes it",
-                    {.kernel = kernel, .requested = blocks, .limit = limit});
+                    {.kernel = kernel, .place = place, .requested = blocks, .limit = limit});
 }
 
 bool read_grid(const void* from, const std::array<std::uint32_t, 3>& limit, std::array<std::uint32_t, 3>& grid, ir::FaultRecord& record) {
@@ -113,12 +113,13 @@ Result<void> LocalServer::launch_dynamic(std::uint64_t stream, const LaunchReque
     switch (judge_grid(grid, grid_limit(plan, checked.config), axis)) {
       case GridState::Empty: return {};
       case GridState::TooLarge:
-        return failed_launch(plan, request, grid_too_large(plan.facts.kernel, axis, grid[axis], grid_limit(plan, checked.config)[axis]));
+        return failed_launch(plan, request,
+                             grid_too_large(plan.facts.kernel, plan.facts.place, axis, grid[axis], grid_limit(plan, checked.config)[axis]));
       case GridState::Fits: break;
     }
     CheckedLaunch known = checked;
     known.config.grid = Dim3(grid[0], grid[1], grid[2]);
-    std::optional<Error> wrong = validate_config(plan.facts, known.config, properties());
+    std::optional<Error> wrong = validate_config(plan.facts, known.config, properties(), this);
     if (!wrong) wrong = plan.requirements.check(known.config, request.args);
     if (!wrong) wrong = device_->prepare(*checked.program->code, known.config);
     if (wrong) return failed_launch(plan, request, std::move(*wrong));

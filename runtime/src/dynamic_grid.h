@@ -23,7 +23,7 @@ enum class GridState : std::uint8_t { Fits, Empty, TooLarge };
 GridState judge_grid(const std::array<std::uint32_t, 3>& grid, const std::array<std::uint32_t, 3>& limit, std::uint32_t& axis);
 
 // The error of a launch whose grid is too large.
-Error grid_too_large(const std::string& kernel, std::uint32_t axis, std::uint64_t blocks, std::uint64_t limit);
+Error grid_too_large(const std::string& kernel, const std::string& place, std::uint32_t axis, std::uint64_t blocks, std::uint64_t limit);
 
 // Reads the grid of a launch whose turn has come. False: it does not run, and the record says why.
 bool read_grid(const void* from, const std::array<std::uint32_t, 3>& limit, std::array<std::uint32_t, 3>& grid, ir::FaultRecord& record);

@@ -76,9 +76,8 @@ std::string access_line(const BoundsFault& b) {
   if (!b.memory.empty()) line += " of `" + b.memory + "`";
   if (!b.declared.empty()) line += " (declared at " + b.declared + ")";
   if (!b.place.empty()) line += " at " + b.place;
-  line += ": index " + (b.index_signed ? std::to_string(static_cast<std::int64_t>(b.index)) : std::to_string(b.index)) + " of dimension " +
-          std::to_string(b.dimension) + ", extent " + std::to_string(b.extent) + ", thread " + triple(b.thread) + " of block " +
-          triple(b.block);
+  line += ": index " + index_text(b) + " of dimension " + std::to_string(b.dimension) + ", extent " + std::to_string(b.extent) +
+          ", thread " + triple(b.thread) + " of block " + triple(b.block);
   return line;
 }
 
@@ -115,6 +114,18 @@ void append_text(std::string& to, const Error& error, std::size_t indent) {
 }  // namespace
 
 const char* name(ErrorCode code) { return row(code).name; }
+
+std::string index_text(const BoundsFault& b) {
+  const auto value = static_cast<std::int64_t>(b.index);
+  if (b.index_signed) return std::to_string(value);
+  // An unsigned one that went below 0; unless a memory of that size is meant.
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 31;
+  std::string text = std::to_string(b.index);
+  if (value < 0) text += " (" + std::to_string(value) + " as i64)";
+  else if (b.index >= kHalf && b.index < 2 * kHalf && b.extent < kHalf)
+    text += " (" + std::to_string(static_cast<std::int32_t>(b.index)) + " as i32)";
+  return text;
+}
 
 Error make_error(ErrorCode code, std::string rule, std::string message, ErrorFacts facts) {
   Error::Data data;

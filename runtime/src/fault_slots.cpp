@@ -57,13 +57,11 @@ Error out_of_bounds(const ir::FaultRecord& record, const Program& program) {
   data.code = ErrorCode::Bounds;
   data.kernel = *program.name;
   BoundsFault fault = bounds_fault(record, program.sites);
-  const std::string index = fault.index_signed ? std::to_string(static_cast<std::int64_t>(fault.index)) : std::to_string(fault.index);
   data.message = "out of range: " + fault.operation + " of '" + fault.memory + "' " +
-                 (fault.declared.empty() ? "" : "(declared at " + fault.declared + ") ") + "at index " + index + " of dimension " +
-                 std::to_string(fault.dimension) + ", whose extent is " + std::to_string(fault.extent) + ", by thread " +
+                 (fault.declared.empty() ? "" : "(declared at " + fault.declared + ") ") + "at index " + index_text(fault) +
+                 " of dimension " + std::to_string(fault.dimension) + ", whose extent is " + std::to_string(fault.extent) + ", by thread " +
                  text(record.thread) + " of block " + text(record.block);
   data.place = fault.place;
-  data.limit = fault.extent;
   data.bounds = std::move(fault);
   return Error(std::move(data));
 }
@@ -125,7 +123,7 @@ std::optional<Error> fault_of(ir::FaultRecord& record, const Program& program) {
   if (std::atomic_ref(record.state).load(std::memory_order_acquire) == 0 && !trapped) return std::nullopt;
   if (trapped) return trap_error(record, program);
   if (record.kind == kFaultNoScratch) return no_scratch(record, program);
-  if (record.kind == kFaultGridTooLarge) return grid_too_large(*program.name, record.dimension, record.index, record.extent);
+  if (record.kind == kFaultGridTooLarge) return grid_too_large(*program.name, program.place, record.dimension, record.index, record.extent);
   if (record.site < program.sites.size() && program.sites[record.site].is_check())
     return check_failed(record, program, program.sites[record.site]);
   return out_of_bounds(record, program);

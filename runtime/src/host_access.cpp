@@ -110,7 +110,7 @@ Result<void> LocalServer::settle(HostMemory& memory, bool reads_too) {
 Result<const std::byte*> LocalServer::open_view(std::uint64_t stream, const Binding& from) {
   return enter(
       [&]() -> Result<const std::byte*> {
-        if (auto ok = usable(from, "what is viewed"); !ok.has_value()) return ok.error();
+        if (auto ok = usable(from, "what is viewed", kItsStream); !ok.has_value()) return ok.error();
         if (!device_->host_addressable()) {
           return make_error(ErrorCode::UnsupportedIo, "HostViewUnsupported",
                             "the host does not reach the memory of " + label() + "; read() copies it, HostBuffer does without waiting");

@@ -21,7 +21,8 @@ constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 Result<void> LocalServer::own_host_memory(const HostMemory& memory) const {
   if (memory.server.get() == this) return {};
   return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
-                    "the host memory belongs to another device, " + memory.server->label() + ", not to " + label());
+                    "the host memory belongs to another device, " + memory.server->label() + ", not to " + label() +
+                        "; use a stream of its device, or host memory of this one");
 }
 
 // --- uploads ---------------------------------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ Result<void> LocalServer::upload_from(std::uint64_t stream, const Binding& to, H
   return captures_.watch(stream, enter_on(
                                      stream,
                                      [&]() -> Result<void> {
-                                       if (auto ok = usable(to, "the target of the upload"); !ok.has_value())
+                                       if (auto ok = usable(to, "the target of the upload", kItsStream); !ok.has_value())
                                          return refused_transfer(to, nullptr, ok.error());
                                        if (auto ok = own_host_memory(from); !ok.has_value())
                                          return refused_transfer(to, nullptr, ok.error());
@@ -178,7 +179,7 @@ Result<void> LocalServer::download_to(std::uint64_t stream, const Binding& from,
       [&]() -> Result<void> {
         const std::uint64_t bytes = empty(from) ? 0 : from.range.end - from.range.begin;
         return download(
-            stream, from, to, bytes, [&] { return usable(from, "what is downloaded"); },
+            stream, from, to, bytes, [&] { return usable(from, "what is downloaded", kItsStream); },
             [&](auto&& f) { f(Plane{.a = from.range.begin, .a_pitch = bytes, .b = first, .b_pitch = bytes, .rows = 1, .width = bytes}); });
       },
       [](const Error&) {});

@@ -89,7 +89,7 @@ class LocalServer::LaterRead {
 };
 
 Result<void> LocalServer::read_later_now(std::uint64_t stream, const Binding& from, void* to, ReadDone done) {
-  if (auto ok = usable(from, "what is read"); !ok.has_value()) return ok;
+  if (auto ok = usable(from, "what is read", kItsStream); !ok.has_value()) return ok;
   if (auto ok = captures_.refuse(stream, "a read", Captures::Refused::Waits); !ok.has_value()) return ok;
   if (auto ok = device_state(ErrorCode::IoDevicePoisoned); !ok.has_value()) return ok;
   const auto read = std::make_shared<LaterRead>(*background_, std::move(done));
@@ -209,7 +209,7 @@ class LocalServer::LogWritten final : public Server::Written {
 
 Result<std::unique_ptr<Server::Written>> LocalServer::written_now(std::span<const Binding> bytes) {
   for (const Binding& binding : bytes)
-    if (auto ok = usable(binding, "what was written"); !ok.has_value()) return ok.error();
+    if (auto ok = usable(binding, "what was written", kItsClient); !ok.has_value()) return ok.error();
   const std::lock_guard lock(enqueue_);
   return std::unique_ptr<Written>(std::make_unique<LogWritten>(*this, bytes));
 }

@@ -21,7 +21,8 @@ void Extent32::refuse(bool negative, std::uint64_t v) {
                                "a launch extent must not be negative, and " + std::to_string(static_cast<std::int64_t>(v)) + " is"));
   }
   throw Exception(make_error(ErrorCode::Validation, "ExtentOutOfRange",
-                             "a launch extent must be below 2^32, and " + std::to_string(v) + " is not; spread the items over more axes",
+                             "a launch extent must be below 2^32, and " + std::to_string(v) +
+                                 " is not; spread the items over more axes, or use automatic(n), which counts in 64 bits",
                              {.requested = v, .limit = 0xffffffffu}));
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "src/make_error.h"
+#include "src/server.h"
 #include "src/strided.h"
 
 namespace kiln::rt {
@@ -128,7 +129,9 @@ std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<cons
   return std::nullopt;
 }
 
-std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfig& config, const DeviceProperties& device) {
+std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfig& config, const DeviceProperties& device,
+                                     const Server* server) {
+  const auto label = [&] { return server != nullptr ? server->label() : device.name; };
   const Violation violation{facts}, refusal{facts, ErrorCode::TooManyResources};
   const bool empty_grid = config.grid.x == 0 || config.grid.y == 0 || config.grid.z == 0;
   std::uint64_t blocks = 0, threads = 0;
@@ -160,8 +163,15 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
   }
   const std::array<std::uint32_t, 3> block{config.block.x, config.block.y, config.block.z};
   if (facts.block_size[0] != 0 && facts.block_size != block) {
+    // A row of threads has one number.
+    const bool rows = facts.block_size[1] == 1 && facts.block_size[2] == 1 && block[1] == 1 && block[2] == 1;
+    const std::string declared = text(facts.block_size);
+    std::optional<std::uint64_t> given, expected;
+    if (rows) given = block[0], expected = facts.block_size[0];
     return violation("BlockShapeMismatch",
-                     "the kernel declares blocks of " + text(facts.block_size) + " threads and was launched with " + text(config.block));
+                     "the kernel declares blocks of " + declared + " threads and was launched with " + text(config.block) +
+                         (rows ? "; use automatic(n), or a block of " : "; use a block of ") + declared,
+                     given, expected, Error::Numbers::NotEqual);
   }
   if (facts.max_threads != 0 && threads > facts.max_threads) {
     return violation("BlockThreadsExceedContract",
@@ -186,7 +196,7 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
       if (d[a] <= max[a]) continue;
       return refusal("DeviceDimensionExceeded",
                      std::string("the ") + what + "'s " + kAxis[static_cast<unsigned>(a)] + " is " + std::to_string(d[a]) + ", and " +
-                         device.name + " takes at most " + std::to_string(max[a]),
+                         label() + " takes at most " + std::to_string(max[a]),
                      d[a], max[a]);
     }
     return std::nullopt;
@@ -195,8 +205,8 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
   if (auto error = beyond("block", config.block, device.max_block)) return error;
   if (threads > device.max_threads_per_block) {
     return refusal("DeviceThreadsPerBlockExceeded",
-                   "the block " + text(config.block) + " has " + std::to_string(threads) + " threads, and " + device.name +
-                       " takes at most " + std::to_string(device.max_threads_per_block),
+                   "the block " + text(config.block) + " has " + std::to_string(threads) + " threads, and " + label() + " takes at most " +
+                       std::to_string(device.max_threads_per_block),
                    threads, device.max_threads_per_block);
   }
   const std::uint64_t total = (facts.static_shared + 15) / 16 * 16 + config.shared_bytes;
@@ -208,18 +218,20 @@ std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfi
   if (facts.static_shared > device.max_static_shared) {
     return refusal("DeviceSharedMemoryExceeded",
                    "the kernel declares " + std::to_string(facts.static_shared) +
-                       " bytes of static shared memory, and a block has at most " + std::to_string(device.max_static_shared) +
-                       "; use dynamic shared memory",
+                       " bytes of static shared memory (Shared), and a block of " + label() + " has at most " +
+                       std::to_string(device.max_static_shared) + "; use dynamic shared memory (DynamicShared), of which it has up to " +
+                       std::to_string(device.max_dynamic_shared),
                    facts.static_shared, device.max_static_shared);
   }
   if (total > device.max_dynamic_shared) {
-    return refusal("DeviceSharedMemoryExceeded",
-                   sum() + " are more than the " + std::to_string(device.max_dynamic_shared) + " a block of " + device.name + " has", total,
-                   device.max_dynamic_shared);
+    return refusal(
+        "DeviceSharedMemoryExceeded",
+        sum() + " are more than the " + std::to_string(device.max_dynamic_shared) + " a block of " + label() + " has; use less of it",
+        total, device.max_dynamic_shared);
   }
   if (config.cluster != Dim3(1, 1, 1) && !device.clusters) {
     return refusal("ClusterLaunchUnsupported",
-                   "clusters of " + text(config.cluster) + " blocks were asked for, and " + device.name + " has none");
+                   "clusters of " + text(config.cluster) + " blocks were asked for, and " + label() + " has none");
   }
   return std::nullopt;
 }

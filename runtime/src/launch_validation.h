@@ -18,7 +18,9 @@ std::optional<Error> validate_arguments(const LaunchFacts& facts, std::span<cons
 // 0 is fine. Rules: DimensionProductOverflow, ZeroDimension, CoordinateRangeExceedsU32, BlockShapeMismatch, BlockThreadsExceedContract,
 // ClusterDoesNotDivideGrid; and, as TooManyResources (another program or device may do): DeviceDimensionExceeded,
 // DeviceThreadsPerBlockExceeded, SharedMemoryTotalOverflow, DeviceSharedMemoryExceeded, ClusterLaunchUnsupported.
-std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfig& config, const DeviceProperties& device);
+// `server`: whose device that is, for the texts; null: they have the name among the properties.
+std::optional<Error> validate_config(const LaunchFacts& facts, const LaunchConfig& config, const DeviceProperties& device,
+                                     const Server* server = nullptr);
 
 // Extents that the kernel reads as 32 bit. Rules: ExtentExceedsU32, SizeExceedsU32.
 std::optional<Error> validate_extents(const LaunchFacts& facts, std::span<const LaunchArg> args);

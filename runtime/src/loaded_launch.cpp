@@ -13,7 +13,7 @@ Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedL
   LaunchFacts facts;
   facts.kernel = *launch.name;
   if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return of_launch(facts, ok.error());
-  if (auto error = validate_config(facts, launch.config, properties())) return refused_loaded(stream, launch.uses, *error);
+  if (auto error = validate_config(facts, launch.config, properties(), this)) return refused_loaded(stream, launch.uses, *error);
   const Dim3& grid = launch.config.grid;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || dropped_now(*this, stream)) return Event{};
   if (auto ok = captures_.refuse(stream, "a launch of a module that Kiln did not compile", Captures::Refused::IsPart); !ok.has_value())

@@ -135,7 +135,7 @@ Result<void> LocalServer::transfer(std::uint64_t stream, HeldTask& task, LogKind
 }
 
 Result<void> LocalServer::write_now(std::uint64_t stream, const Binding& to, const void* from) {
-  if (auto ok = usable(to, "the target of the write"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
+  if (auto ok = usable(to, "the target of the write", kItsStream); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
   if (auto ok = map_for(to, to); !ok.has_value()) return ok;
   if (auto recorded = captures_.record_write(stream, to, from)) return std::move(*recorded);
@@ -201,7 +201,7 @@ Result<void> LocalServer::upload(std::uint64_t stream, const Binding& to, const 
 }
 
 Result<void> LocalServer::fill_zero_now(std::uint64_t stream, const Binding& to) {
-  if (auto ok = usable(to, "the target of the fill"); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
+  if (auto ok = usable(to, "the target of the fill", kItsStream); !ok.has_value()) return refused_transfer(to, nullptr, ok.error());
   if (empty(to)) return device_state(ErrorCode::IoDevicePoisoned);
   if (auto ok = map_for(to, to); !ok.has_value()) return ok;
   if (auto recorded = captures_.record_fill(stream, to)) return std::move(*recorded);
@@ -212,8 +212,8 @@ Result<void> LocalServer::fill_zero_now(std::uint64_t stream, const Binding& to)
 }
 
 Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, const Binding& from) {
-  if (auto ok = usable(to, "the target of the copy"); !ok.has_value()) return refused_transfer(to, &from, ok.error());
-  if (auto ok = usable(from, "the source of the copy"); !ok.has_value()) return refused_transfer(to, &from, ok.error());
+  if (auto ok = usable(to, "the target of the copy", kAcross); !ok.has_value()) return refused_transfer(to, &from, ok.error());
+  if (auto ok = usable(from, "the source of the copy", kAcross); !ok.has_value()) return refused_transfer(to, &from, ok.error());
   if (size(to) != size(from)) {
     return refused_transfer(to, &from,
                             make_error(ErrorCode::Validation, "CopySize",
@@ -232,7 +232,7 @@ Result<void> LocalServer::copy_now(std::uint64_t stream, const Binding& to, cons
 }
 
 Result<void> LocalServer::read_now(std::uint64_t stream, const Binding& from, void* to) {
-  if (auto ok = usable(from, "what is read"); !ok.has_value()) return ok;
+  if (auto ok = usable(from, "what is read", kItsStream); !ok.has_value()) return ok;
   if (empty(from)) return device_state(ErrorCode::IoDevicePoisoned);
   if (auto ok = captures_.refuse(stream, "a read", Captures::Refused::Waits); !ok.has_value()) return ok;
   if (auto ok = map_late(*from.memory); !ok.has_value()) return ok;
@@ -267,7 +267,7 @@ Result<void> LocalServer::read_piece(std::uint64_t stream, const Binding& whole,
 Result<void> LocalServer::check_now(std::span<const Binding> ranges) {
   std::vector<MemoryRange> all;
   for (const Binding& binding : ranges) {
-    if (auto ok = usable(binding, "what is checked"); !ok.has_value()) return ok;
+    if (auto ok = usable(binding, "what is checked", kItsClient); !ok.has_value()) return ok;
     if (!empty(binding)) all.push_back(memory_range(binding));
   }
   return store_.ensure_written(all);
@@ -276,7 +276,7 @@ Result<void> LocalServer::check_now(std::span<const Binding> ranges) {
 Result<void> LocalServer::sync_now(std::span<const Binding> ranges) {
   After after;
   for (const Binding& binding : ranges) {
-    if (auto ok = usable(binding, "what is waited for"); !ok.has_value()) return ok;
+    if (auto ok = usable(binding, "what is waited for", kItsClient); !ok.has_value()) return ok;
     if (binding.memory == nullptr) continue;
     const std::lock_guard lock(enqueue_);
     order_write(*binding.memory, after);

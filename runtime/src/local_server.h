@@ -153,7 +153,8 @@ class LocalServer final : public Server {
   Result<Memory> allocate_now(std::uint64_t stream, std::uint64_t bytes);
   Result<std::uint64_t> memory_cleanup_now();
   Result<Memory> adopt_now(std::uint64_t address, std::uint64_t bytes, std::shared_ptr<const void> owner, bool read_only);
-  Result<void> launch_now(std::uint64_t stream, const LaunchRequest& request);
+  // `chosen`, where not null: grid and block as they were launched.
+  Result<void> launch_now(std::uint64_t stream, const LaunchRequest& request, std::optional<LaunchConfig>* chosen);
   Result<void> prepare_now(PreparedState& state, const Error* unfit);
   Result<void> launch_prepared_now(std::uint64_t stream, const PreparedState& state);
   Result<void> write_now(std::uint64_t stream, const Binding& to, const void* from);

@@ -5,6 +5,7 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -60,7 +61,13 @@ Log& the_log() {
 std::shared_ptr<const Loggers> make_loggers(const std::string& sink) {
   spdlog::sink_ptr target;
   if (sink == "stderr") target = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  else target = std::make_shared<spdlog::sinks::basic_file_sink_mt>(sink);
+  else {
+    // spdlog would make it.
+    const std::filesystem::path folder = std::filesystem::path(sink).parent_path();
+    std::error_code none;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, none)) throw spdlog::spdlog_ex("there is no folder for '" + sink + "'");
+    target = std::make_shared<spdlog::sinks::basic_file_sink_mt>(sink);
+  }
   target->set_pattern("%Y-%m-%d %H:%M:%S.%e kiln %n %l: %v");
   auto loggers = std::make_shared<Loggers>();
   for (std::size_t i = 0; i < kLogAreas; ++i) {
@@ -119,7 +126,9 @@ Result<void> set_up_logging(const std::string& levels, const std::string& sink) 
     try {
       log.loggers = make_loggers(sink);
     } catch (const spdlog::spdlog_ex& e) {
-      return make_error(ErrorCode::Validation, "Configuration", "the file of logging.sink cannot be written: " + std::string(e.what()));
+      return make_error(ErrorCode::Validation, "Configuration",
+                        "the file of logging.sink (KILN_LOG_FILE) cannot be written: " + std::string(e.what()) +
+                            "; name one in a folder that is there and may be written");
     }
     log.sink = sink;
   }

@@ -21,4 +21,7 @@ struct ErrorFacts {
 // `rule` may be empty. Sentences are literals where this is called: the index of errors is held against them.
 Error make_error(ErrorCode code, std::string rule, std::string message, ErrorFacts facts = {});
 
+// The index of an access out of range; of an unsigned one that went below 0 also the number that it was: "4294967295 (-1 as i32)".
+std::string index_text(const BoundsFault& access);
+
 }  // namespace kiln

@@ -19,6 +19,8 @@ namespace {
 
 using Mode = ir::PrepareOptions::Mode;
 
+constexpr std::int64_t kLongCompile = 5'000'000;  // microseconds: whoever waits is told why
+
 bool is_checked(const Variant& variant, Mode mode) {
   return mode == Mode::AsKernel ? variant.recorded().options.checked : mode == Mode::Checked;
 }
@@ -375,6 +377,7 @@ std::unique_ptr<Program> Programs::loaded(const Job& job, const CompiledCode& co
   }
   auto program = std::make_unique<Program>();
   program->name = plan.name;
+  program->place = plan.facts.place;
   program->code = std::move(*on_device);
   program->sites = prepared.sites;
   program->logs = prepared.logs;
@@ -390,12 +393,16 @@ Programs::Outcome Programs::obtain(Job& job) {
   try {
     const std::shared_ptr<Environment> environment = compiler_ == nullptr ? process_environment() : nullptr;
     auto begin = std::chrono::steady_clock::now();
-    const auto tell = [&](const char* how, const CompiledCode& code) {
-      if (!logs(LogArea::Compile, LogLevel::Info)) return;
+    const auto tell = [&](const char* how, const CompiledCode& code, bool compiled) {
       const auto us = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
-      say(LogArea::Compile, LogLevel::Info,
+      const bool slow = compiled && us > kLongCompile;
+      const LogLevel level = slow ? LogLevel::Warning : LogLevel::Info;
+      if (!logs(LogArea::Compile, level)) return;
+      say(LogArea::Compile, level,
           "kernel '" + kernel + "' " + how + " for " + job.options.arch + " in " + std::to_string(us / 1000) + "." +
-              std::to_string(us / 100 % 10) + " ms, " + std::to_string(code.code.size()) + " bytes");
+              std::to_string(us / 100 % 10) + " ms, " + std::to_string(code.code.size()) + " bytes" +
+              (slow ? "; a loop of C++ unrolls, and range(n) stays a loop; a require() that proves indices in range saves the test of each"
+                    : ""));
     };
     std::unique_ptr<Program> program;
     std::optional<Error> error;
@@ -405,7 +412,7 @@ Programs::Outcome Programs::obtain(Job& job) {
         // What the device says of the code that is compiled anew is what holds.
         if (program != nullptr) {
           job.found = true;
-          tell("loaded", *code);
+          tell("loaded", *code, false);
         }
       }
     }
@@ -425,7 +432,7 @@ Programs::Outcome Programs::obtain(Job& job) {
       }();
       program = loaded(job, code, error);
       if (program == nullptr) return *error;
-      tell("compiled", code);
+      tell("compiled", code, true);
       if (environment != nullptr) job.stored = environment->store(job.key, kernel, job.options.arch, code);
     }
     const std::lock_guard lock(flight_mutex_);

@@ -24,6 +24,7 @@ namespace kiln::rt {
 // A compiled kernel on the device. Lives as long as its Programs.
 struct Program {
   std::shared_ptr<const std::string> name;  // of the kernel, for reports
+  std::string place;                        // where it is defined; may be empty
   std::unique_ptr<DeviceProgram> code;
   std::vector<ir::FaultSite> sites;
   std::vector<ir::LogSite> logs;  // not empty: its launches have a log

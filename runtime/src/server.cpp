@@ -25,7 +25,7 @@ bool Server::is_usable(const Binding& binding) const {
   return binding.memory->server.get() == this && (binding.range.empty() || binding.range.end <= binding.memory->storage->bytes);
 }
 
-Result<void> Server::usable(const Binding& binding, std::string_view name) const {
+Result<void> Server::usable(const Binding& binding, std::string_view name, std::string_view remedy) const {
   if (is_usable(binding)) return {};
   const std::string what(name);
   if (binding.range.begin > binding.range.end) {
@@ -37,9 +37,10 @@ Result<void> Server::usable(const Binding& binding, std::string_view name) const
     return bad_range(what + " names bytes of no memory");
   }
   if (binding.memory->server.get() != this) {
-    return make_error(
-        ErrorCode::ForeignHandle, "ForeignHandle",
-        what + " belongs to another device, " + binding.memory->server->label() + ", not to " + label() + "; copy it through the host");
+    return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
+                      what + " belongs to another device, " + binding.memory->server->label() + ", not to " + label() + "; " +
+                          (remedy.empty() ? std::string("copy it there with to_device() or copy_across(), or use a stream of its device")
+                                          : std::string(remedy)));
   }
   if (!binding.range.empty() && binding.range.end > binding.memory->storage->bytes) {
     return bad_range(what + " ends at byte " + std::to_string(binding.range.end) + " of a memory of " +

@@ -80,7 +80,11 @@ class Server : public std::enable_shared_from_this<Server> {
 
   // Bytes of a memory of this device, or none at all; and what is wrong with `what` where that is not so.
   bool is_usable(const Binding& binding) const;
-  Result<void> usable(const Binding& binding, std::string_view what) const;
+  // `remedy`: what to do about memory of another device; empty: to copy it here.
+  Result<void> usable(const Binding& binding, std::string_view what, std::string_view remedy = {}) const;
+  // For operations that need no memory of this device, but a stream or a client of the memory's own.
+  static constexpr std::string_view kItsStream = "use a stream of its device", kItsClient = "ask a client of its device",
+                                    kAcross = "copy_across() copies between devices";
 
  protected:
   Server();

@@ -109,9 +109,13 @@ void LocalServer::not_launched(const LaunchRequest& request, const Error& why) {
 }
 
 Result<void> LocalServer::launch(std::uint64_t stream, const LaunchRequest& request) {
-  auto result = enter_on(stream, [&] { return launch_now(stream, request); }, [&](const Error& why) { not_launched(request, why); });
+  const bool tells = logs(LogArea::Launch, LogLevel::Debug);
+  std::optional<LaunchConfig> chosen;
+  auto result = enter_on(
+      stream, [&] { return launch_now(stream, request, tells ? &chosen : nullptr); },
+      [&](const Error& why) { not_launched(request, why); });
   if (!result.has_value()) result = of_kernel(request, result.error());
-  if (logs(LogArea::Launch, LogLevel::Debug)) tell_launch(*this, stream, request, result, dropped_now(*this, stream));
+  if (tells) tell_launch(*this, stream, request, chosen.value_or(request.config), result, dropped_now(*this, stream));
   return captures_.watch(stream, std::move(result));
 }
 
@@ -123,7 +127,8 @@ Result<void> LocalServer::launch_prepared(std::uint64_t stream, const PreparedSt
   auto result =
       enter_on(stream, [&] { return launch_prepared_now(stream, state); }, [&](const Error& why) { not_launched(state.request, why); });
   if (!result.has_value()) result = of_kernel(state.request, result.error());
-  if (logs(LogArea::Launch, LogLevel::Debug)) tell_launch(*this, stream, state.request, result, dropped_now(*this, stream));
+  if (logs(LogArea::Launch, LogLevel::Debug))
+    tell_launch(*this, stream, state.request, state.checked.config, result, dropped_now(*this, stream));
   return captures_.watch(stream, std::move(result));
 }
 

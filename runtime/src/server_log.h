@@ -13,8 +13,9 @@ namespace kiln::rt {
 
 struct GraphBody;  // capture/instances.h
 
-void tell_launch(const Server& device, std::uint64_t stream, const LaunchRequest& request, const Result<void>& result,
-                 bool dropped) noexcept;
+// `config`: what was launched; or as it was asked for, where it did not come to that.
+void tell_launch(const Server& device, std::uint64_t stream, const LaunchRequest& request, const LaunchConfig& config,
+                 const Result<void>& result, bool dropped) noexcept;
 void tell_allocation(const Server& device, std::uint64_t bytes, const Result<Memory>& result) noexcept;
 void tell_free(const Server& device, std::uint64_t memory, std::uint64_t bytes) noexcept;
 void tell_wait(const Server& device, const std::uint64_t* stream) noexcept;  // null: all streams

@@ -77,7 +77,9 @@ TEST_CASE("a wrong declaration is refused with a sentence") {
       {"buffer x : void[*] in", "buffer 'x' has no element type"},
       {"shared s : f32[0]", "shared memory 's' has extent 0 in dimension 0"},
       {"local s : f32[4, 0]", "local memory 's' has extent 0 in dimension 1"},
-      {"shared s : f32[60000]", "shared memory 's' takes 240000 bytes; at most 232448 are possible"},
+      {"shared s : f32[60000]",
+       "shared memory 's' takes 240000 bytes; at most 232448 are possible, in dynamic shared memory (DynamicShared), and 49152 in arrays "
+       "of a fixed size"},
       {"shared s : f32[18446744073709551615, 18446744073709551615]",
        "shared memory 's' takes more than 2^64 bytes; at most 232448 are possible"},
       {"shared s : u8[200000]\nshared r : u8[40000]",

@@ -216,7 +216,7 @@ TEST_CASE("a log whose file cannot be written is told when a device is opened") 
   const auto refused = Client::open("cpu");
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().rule() == "Configuration");
-  CHECK(says(refused.error(), "the file of logging.sink cannot be written: "));
+  CHECK(says(refused.error(), "the file of logging.sink (KILN_LOG_FILE) cannot be written: there is no folder for "));
   CHECK(says(refused.error(), "/dev/null/kiln.log"));
 }
 

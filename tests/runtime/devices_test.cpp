@@ -54,6 +54,18 @@ TEST_CASE("cpu:N are further devices on the same processor, each with threads, m
   CHECK(rule_of(rt::copy(first.stream(), a.binding(), b.binding())) == "ForeignHandle");
   CHECK(rule_of(b.read(first.stream())) == "ForeignHandle");
   CHECK(rule_of(first.sync(b)) == "ForeignHandle");
+  const auto advises = [](const auto& result, const char* what) {
+    return !result.has_value() && result.error().text().find(what) != std::string::npos;
+  };
+  CHECK(advises(rt::copy(first.stream(), a.binding(), b.binding()), "; copy_across() copies between devices"));
+  CHECK(advises(b.read(first.stream()), "; use a stream of its device"));
+  CHECK(advises(first.sync(b), "; ask a client of its device"));
+  CHECK(advises(first.check(b), "; ask a client of its device"));
+  LaunchRequest request;
+  const LaunchArg args[] = {b.arg()};
+  request.variant = &test::add_one();
+  request.args = args;
+  CHECK(advises(launch(first.stream(), request), "; copy it there with to_device() or copy_across()"));
   CHECK(b.read().value() == numbers(10, 5));
 }
 

@@ -136,6 +136,24 @@ TEST_CASE("the root of an error is its first cause's first cause, down to the on
   CHECK(with_causes(ErrorCode::Several, {}).root().code() == ErrorCode::Several);
 }
 
+TEST_CASE("an unsigned index that went below 0 is told as that number, too") {
+  const auto says = [](std::uint64_t index, bool is_signed, std::uint64_t extent) {
+    Error::Data data;
+    data.code = ErrorCode::Bounds;
+    data.bounds = BoundsFault{"y", "store", "", 0, is_signed, index, extent};
+    const std::string text = Error(data).text();
+    const std::size_t at = text.find("index ") + 6;
+    return text.substr(at, text.find(" of dimension") - at);
+  };
+  CHECK(says(0xffffffffu, false, 1000) == "4294967295 (-1 as i32)");
+  CHECK(says(0x80000000u, false, 1000) == "2147483648 (-2147483648 as i32)");
+  CHECK(says(0x7fffffffu, false, 1000) == "2147483647");
+  CHECK(says(std::uint64_t{1} << 32, false, 1000) == "4294967296");
+  CHECK(says(~std::uint64_t{1}, false, 1000) == "18446744073709551614 (-2 as i64)");
+  CHECK(says(~std::uint64_t{1}, true, 1000) == "-2");
+  CHECK(says(0xffffffffu, false, 0xfffffff0u) == "4294967295");  // of a memory that is so large
+}
+
 TEST_CASE("the text of an error says all its facts, one a line, causes under it") {
   Error::Data bounds;
   bounds.code = ErrorCode::Bounds;

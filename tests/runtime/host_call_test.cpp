@@ -242,10 +242,19 @@ TEST_CASE("an event orders streams that share no buffer; it is over when the wor
 TEST_CASE("an event of another device is refused by a stream") {
   FakeServer one, two;
   const Stream a = one.client.stream(), b = two.client.stream();
+  const auto refused = [&] {
+    const Result<void> waited = b.wait(a.record());
+    REQUIRE_FALSE(waited.has_value());
+    CHECK(waited.error().code() == ErrorCode::ForeignHandle);
+  };
+  refused();  // whatever the stream has done
   REQUIRE(a.call([] {}).has_value());
-  const Result<void> waited = b.wait(a.record());
-  REQUIRE_FALSE(waited.has_value());
-  CHECK(waited.error().code() == ErrorCode::ForeignHandle);
+  refused();
+  const Event idle = one.client.stream().record();
+  CHECK(idle.done());
+  CHECK(idle.sync().has_value());
+  CHECK(a.wait(idle).has_value());
+  CHECK(b.wait(Event()).has_value());
 }
 
 TEST_CASE("flush waits for nothing, and neither it nor a stream's sync tells of a launch's failure; the bytes do") {

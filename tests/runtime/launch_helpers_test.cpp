@@ -244,6 +244,7 @@ TEST_CASE("a grid beyond the limits claims what the launch was to write, with th
     CHECK(root.data().requested == row.asked);
     CHECK(root.data().limit == row.limit);
     CHECK(root.kernel() == "helpers::blocks");
+    CHECK(has(root.data().place, "launch_helpers_test.cpp:"));
     CHECK(has(root.text(), std::string("along ") + row.axis));
     CHECK(grid.read().value() == row.grid);
     CHECK(client.sync().has_value());  // the device is as before
@@ -458,6 +459,7 @@ TEST_CASE("a prepared launch is not for a stream of another device, and says so 
   CHECK(refused.error().code() == ErrorCode::ForeignHandle);
   CHECK(refused.error().rule() == "PreparedElsewhere");
   CHECK(refused.error().kernel() == "helpers::copied");
+  CHECK(has(refused.error().data().place, "launch_helpers_test.cpp:"));
   CHECK(out.read().value() == std::vector<u32>{5});
 }
 

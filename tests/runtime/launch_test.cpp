@@ -234,6 +234,22 @@ TEST_CASE("empty buffers are pointers of 0 with extents of 0, and reads and writ
   CHECK(s.local().failures().empty());
 }
 
+TEST_CASE("a limit of a device is told with the device's label") {
+  FakeServer s;
+  Buffer<u32> y = s.buffer({1, 2});
+  const LaunchArg args[] = {y.arg(), scalar(9)};
+  LaunchRequest request{&s.fill, {}, args};
+  const std::string label = s.client.server().label();
+  CHECK(label.ends_with("(cpu)"));
+  for (const LaunchConfig& config : {LaunchConfig{{1}, {2048}}, LaunchConfig{{1}, {64, 32}}, LaunchConfig{{1}, {32}, 300000},
+                                     LaunchConfig{{2}, {32}, 0, {2}}, automatic(std::uint64_t{1} << 60)}) {
+    request.config = config;
+    const Result<void> refused = launch(s.client.default_stream(), request);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK_MESSAGE(refused.error().text().find(label) != std::string::npos, refused.error().text());
+  }
+}
+
 TEST_CASE("an access out of range is found by the read: kernel, place, buffer, index, extent, thread and block") {
   FakeServer s;
   Buffer<u32> y = s.buffer({0, 0, 0, 0}), other = s.buffer({3});

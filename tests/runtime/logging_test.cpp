@@ -3,10 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "kiln/runtime/graph.h"
+#include "kiln/runtime/prepared.h"
 #include "kiln/runtime/profile.h"
 #include "runtime/fake_kernels.h"
 #include "runtime/mode_devices.h"
@@ -119,6 +121,64 @@ TEST_CASE("a launch's line says whether it was enqueued, dropped or failed") {
   CHECK_MESSAGE(text.find("kernel 'fill'" + on + "enqueued\n") != std::string::npos, text);
   CHECK_MESSAGE(text.find("kernel 'broken'" + on + "CompileUnsupported\n") != std::string::npos, text);
   CHECK_MESSAGE(text.find("kernel 'fill'" + on + "dropped\n") != std::string::npos, text);
+}
+
+TEST_CASE("the line of a launch has the grid and the block that were launched, whoever chose them, and else what was asked for") {
+  const LogTo log("off,launch=debug");
+  FakeServer s(1);
+  Buffer<u32> x = s.buffer(std::vector<u32>(1000, 1)), counts = s.buffer({2, 1, 1});
+  const Stream stream = s.client.stream();
+  const LaunchArg args[] = {x.arg(), scalar(1)};
+  LaunchRequest request{&s.fill, automatic(1000), args};
+  const std::string on = "kernel 'fill' on stream " + std::to_string(stream.id()) + ", ";
+  CHECK(launch(stream, request).has_value());
+  CHECK_MESSAGE(log.lines(on + "grid (4, 1, 1), block (256, 1, 1): enqueued\n") == 1, log.text());
+  CHECK(PreparedLaunch::prepare(stream, request).value()().has_value());
+  CHECK_MESSAGE(log.lines(on + "grid (4, 1, 1), block (256, 1, 1): enqueued\n") == 2, log.text());
+  const Binding grid = counts.binding();
+  request.config = {{1}, {32}};
+  request.dynamic_grid = &grid;
+  CHECK(launch(stream, request).has_value());
+  CHECK_MESSAGE(log.lines(on + "grid from the device, block (32, 1, 1): enqueued\n") == 1, log.text());
+  request.config = automatic(1000);
+  request.dynamic_grid = nullptr;
+  const StreamModeOverride discard(stream, StreamMode::Discard);
+  CHECK(launch(stream, request).has_value());
+  CHECK_MESSAGE(log.lines(on + "automatic(1000): dropped\n") == 1, log.text());
+}
+
+TEST_CASE("a stream with a priority goes by a small number and its priority, in the log and in the timeline") {
+  const LogTo log("off,launch=debug,stream=debug");
+  FakeServer s(1);
+  Buffer<u32> x = s.buffer({1, 2});
+  Timeline timeline = Timeline::start().value();
+  std::vector<std::string> names;
+  for (const StreamPriority priority : {StreamPriority::High, StreamPriority::Low, StreamPriority::Normal}) {
+    const Stream stream = s.client.stream(priority);
+    REQUIRE(run(stream, s.fill, x.arg(), scalar(1)).has_value());
+    REQUIRE(stream.sync().has_value());
+    const std::string number = std::to_string(stream.id() & ~(std::uint64_t{3} << 61));
+    CHECK(number.size() < 6);
+    names.push_back("stream " + number + (priority == StreamPriority::High ? " (high)" : priority == StreamPriority::Low ? " (low)" : ""));
+  }
+  const Trace trace = timeline.finish().value();
+  for (const std::string& name : names) {
+    CHECK_MESSAGE(log.lines("kernel 'fill' on " + name + ", grid ") == 1, log.text());
+    CHECK_MESSAGE(log.lines("waited for " + name + "\n") == 1, log.text());
+    CHECK_MESSAGE(trace.json.find("\"thread_name\"") != std::string::npos, trace.json);
+    CHECK_MESSAGE(trace.json.find("{\"name\":\"" + name + "\"}") != std::string::npos, trace.json);
+  }
+}
+
+TEST_CASE("no folder is made for a log") {
+  const TempFolder folder;
+  const std::string inside = folder.file("none");
+  const Result<void> set = rt::set_up_logging("warning", inside + "/kiln.log");
+  REQUIRE_FALSE(set.has_value());
+  CHECK(set.error().rule() == "Configuration");
+  CHECK(set.error().text().find("KILN_LOG_FILE") != std::string::npos);
+  CHECK(set.error().text().find("there is no folder for '" + inside) != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(inside));
 }
 
 TEST_CASE("the log of captures has where a graph comes from, why there is none, and what became of each replay") {

@@ -42,6 +42,29 @@ MemoryPools pools(std::vector<PoolConfig> list) {
 
 }  // namespace
 
+TEST_CASE("a report of memory is a table for people: a line for each pool, one for all, the peaks") {
+  const Client client = each_own();
+  REQUIRE(install_memory_pools(client, pools({{.kind = PoolKind::Sliced, .page_bytes = 1 << 20, .cap = 8 << 20}})).has_value());
+  auto here = Buffer<u32>::from_host(client, numbers(1000)).value();
+  const MemoryReport report = memory_report(client).value();
+  const std::string text = report.text();
+  std::vector<std::string> lines;
+  for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    lines.push_back(text.substr(at, end - at));
+  }
+  REQUIRE(lines.size() == report.pools.size() + 3);
+  CHECK(lines[0].starts_with("pool"));
+  for (std::size_t i = 1; i + 1 < lines.size(); ++i) CHECK(lines[i].size() == lines[0].size());  // columns
+  std::string sliced;
+  for (const std::string& line : lines)
+    if (line.starts_with("sliced")) sliced += line;
+  for (const char* number : {" 4000 ", " 1048576 ", " 8388608"}) CHECK_MESSAGE(sliced.find(number) != std::string::npos, text);
+  CHECK(lines[lines.size() - 2].starts_with("all"));
+  CHECK(lines[lines.size() - 2].find(" 4000 ") != std::string::npos);
+  CHECK(lines.back().find(std::to_string(report.bytes_reserved_peak) + " bytes") != std::string::npos);
+}
+
 TEST_CASE("reports tell what lives, for the device and for the stream it was allocated for") {
   const Client client = each_own();
   REQUIRE(install_memory_pools(client, pools({{.kind = PoolKind::Sliced, .page_bytes = 1 << 20}})).has_value());

@@ -102,6 +102,7 @@ TEST_CASE("each rule of the launch table refuses its own bad config, with the nu
   const auto plain = [](rt::LaunchFacts&) {};
   const auto counts32 = [](rt::LaunchFacts& f) { f.global_id32 = {true, false, false}; };
   const auto exact = [](rt::LaunchFacts& f) { f.block_size = {32, 4, 1}; };
+  const auto row_of_128 = [](rt::LaunchFacts& f) { f.block_size = {128, 1, 1}; };
   const auto at_most = [](rt::LaunchFacts& f) { f.max_threads = 256; };
   const auto shared = [](std::uint64_t bytes) { return [bytes](rt::LaunchFacts& f) { f.static_shared = bytes; }; };
   const std::vector<Row> rows = {
@@ -116,6 +117,7 @@ TEST_CASE("each rule of the launch table refuses its own bad config, with the nu
       {"one more does not", counts32, {{0x80000001u}, {2}}, "CoordinateRangeExceedsU32", 4294967298u, 4294967296u},
       {"nobody counts", plain, {{0x7fffffffu}, {1024}}, "none", {}, {}},
       {"exact block", exact, {{1}, {32, 4}}, "none", {}, {}},
+      {"another row of threads", row_of_128, {{1}, {256}}, "BlockShapeMismatch", 256, 128},
       {"same product, other shape", exact, {{1}, {64, 2}}, "BlockShapeMismatch", {}, {}},
       {"block at most", at_most, {{1}, {16, 16}}, "none", {}, {}},
       {"block above", at_most, {{1}, {17, 16}}, "BlockThreadsExceedContract", 272, 256},
@@ -156,6 +158,25 @@ TEST_CASE("each rule of the launch table refuses its own bad config, with the nu
     CHECK(error->is_refusal() == of_device);
     CHECK_FALSE(error->is_device_poisoned());
   }
+}
+
+TEST_CASE("what a launch breaks is told with what to do instead") {
+  DeviceProperties device;
+  device.name = "a device";
+  const auto says = [&](auto change, const LaunchConfig& config) {
+    rt::LaunchFacts f = facts();
+    change(f);
+    return rt::validate_config(f, config, device).value().text();
+  };
+  const std::string row = says([](rt::LaunchFacts& f) { f.block_size = {128, 1, 1}; }, {{1}, {256}});
+  CHECK(row.find("use automatic(n), or a block of (128, 1, 1)") != std::string::npos);
+  CHECK(row.find("given: 256, expected: 128") != std::string::npos);
+  const std::string tile = says([](rt::LaunchFacts& f) { f.block_size = {32, 4, 1}; }, {{1}, {64, 2}});
+  CHECK(tile.find("; use a block of (32, 4, 1)") != std::string::npos);
+  CHECK(tile.find("automatic") == std::string::npos);  // which lays blocks along x
+  const std::string fixed = says([](rt::LaunchFacts& f) { f.static_shared = 80000; }, {{1}, {32}});
+  CHECK(fixed.find("80000") != std::string::npos);
+  CHECK(fixed.find("at most 49152; use dynamic shared memory (DynamicShared), of which it has up to 232448") != std::string::npos);
 }
 
 TEST_CASE("of two rules that a launch breaks the one that comes first in the table is told") {

@@ -3,10 +3,9 @@
 #include <utility>
 
 #include "src/make_error.h"
+#include "src/stream_text.h"
 
 namespace kiln::rt {
-
-std::string stream_text(std::uint64_t stream) { return "stream " + std::to_string(stream); }
 
 Error capture_error(const char* rule, std::string message) { return make_error(ErrorCode::Validation, rule, std::move(message)); }
 

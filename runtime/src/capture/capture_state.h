@@ -43,7 +43,6 @@ class CaptureState {
 
 // What is wrong with the way a stream is captured.
 Error capture_error(const char* rule, std::string message);
-std::string stream_text(std::uint64_t stream);  // "stream 5"
 Error capture_not_prepared(std::uint64_t stream, CapturePhase phase);
 Error capture_not_recording(std::uint64_t stream, CapturePhase phase);
 // Of an end() that gives no graph.

@@ -8,6 +8,7 @@
 #include "src/local_server.h"
 #include "src/memory_order.h"
 #include "src/server_log.h"
+#include "src/stream_text.h"
 
 namespace kiln::rt {
 namespace {

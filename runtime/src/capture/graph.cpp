@@ -15,7 +15,8 @@ Error no_graph() { return rt::capture_error("NoGraph", "there is no graph: it wa
 
 Error foreign(const Stream& stream, const Server& owner, const char* what) {
   return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
-                    std::string(what) + " belongs to " + owner.label() + ", the stream to " + stream.client().server().label());
+                    std::string(what) + " belongs to " + owner.label() + ", the stream to " + stream.client().server().label() +
+                        "; use a stream of that device");
 }
 
 void tell(const Stream& stream, const char* what) noexcept {

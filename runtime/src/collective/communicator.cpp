@@ -91,7 +91,8 @@ std::uint64_t Communicator::channel_id(std::uint32_t rank, std::uint32_t peer) c
 Result<std::uint32_t> Communicator::rank(const Client& client) const {
   const auto found = std::find(group_->devices.begin(), group_->devices.end(), client);
   if (found != group_->devices.end()) return static_cast<std::uint32_t>(found - group_->devices.begin());
-  return make_error(ErrorCode::ForeignHandle, "ForeignHandle", client.server().label() + " is no device of this group");
+  return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
+                    client.server().label() + " is no device of this group; it has those that it was made of");
 }
 
 Result<void> Communicator::sync(const Client& client, std::chrono::milliseconds patience) const {
@@ -144,8 +145,12 @@ Result<void> Communicator::run(Kind kind, const Stream& stream, const Part& p) c
     const auto check = [&]() -> Result<void> {
       Server& server = stream.client().server();
       if (auto ok = server.captures().refuse(stream.id(), "a collective", rt::Captures::Refused::IsPart); !ok.has_value()) return ok;
-      if (auto ok = server.usable(p.from, "what the device gives"); !ok.has_value()) return ok;
-      if (auto ok = server.usable(p.to, "what the device gets"); !ok.has_value()) return ok;
+      if (auto ok = server.usable(p.from, "what the device gives", "each device of the group takes part with memory of its own");
+          !ok.has_value())
+        return ok;
+      if (auto ok = server.usable(p.to, "what the device gets", "each device of the group takes part with memory of its own");
+          !ok.has_value())
+        return ok;
       if (auto ok = expect_size(kind, p, size()); !ok.has_value()) return ok;
       const bool reduces = kind == Kind::AllReduce || kind == Kind::ReduceScatter;
       if (reduces && !ir::is_integer(p.type) && !ir::is_float(p.type)) {

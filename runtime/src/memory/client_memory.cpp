@@ -20,7 +20,7 @@ Result<MemoryReport> memory_report(const Client& client, const Stream& stream) {
   return rt::or_no_memory([&]() -> Result<MemoryReport> {
     return make_error(ErrorCode::ForeignHandle, "ForeignHandle",
                       "the stream of the memory report belongs to another device, " + stream.client().server().label() + ", not to " +
-                          client.server().label());
+                          client.server().label() + "; ask a client of its device");
   });
 }
 

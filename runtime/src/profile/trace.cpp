@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <set>
 
+#include "src/stream_text.h"
+
 namespace kiln::rt {
 namespace {
 
@@ -37,9 +39,6 @@ void append_three(std::string& out, const char* key, const std::array<std::uint3
   out += std::string(",\"") + key + "\":[" + std::to_string(d[0]) + "," + std::to_string(d[1]) + "," + std::to_string(d[2]) + "]";
 }
 
-// The number that a stream goes by; its priority is in the upper bits.
-std::uint64_t shown_stream(std::uint64_t stream) { return stream & ~(std::uint64_t{7} << 61); }
-
 class Writer {
  public:
   void name_process(std::size_t process, const std::string& name) { meta("process_name", process, 0, name); }
@@ -61,6 +60,11 @@ class Writer {
     append_text(out_, value);
   }
   void number(const char* key, std::uint64_t value) { out_ += std::string(",\"") + key + "\":" + std::to_string(value); }
+  void stream(std::uint64_t stream) {
+    number("stream", stream_number(stream));
+    if (stream_priority(stream) != StreamPriority::Normal)
+      text("priority", stream_priority(stream) == StreamPriority::High ? "high" : "low");
+  }
   void three(const char* key, const std::array<std::uint32_t, 3>& d) { append_three(out_, key, d); }
   void end() { out_ += "}}"; }
   std::string finish(std::uint64_t dropped) {
@@ -85,7 +89,7 @@ class Writer {
 std::string track_name(const std::set<std::uint64_t>& streams, std::uint32_t queue) {
   if (streams.empty()) return "queue " + std::to_string(queue);
   std::string name = streams.size() == 1 ? "stream" : "streams";
-  for (const std::uint64_t stream : streams) name += (name.back() == 'm' || name.back() == 's' ? " " : ", ") + std::to_string(stream);
+  for (const std::uint64_t stream : streams) name += (name.back() == 'm' || name.back() == 's' ? " " : ", ") + stream_name(stream);
   return name;
 }
 
@@ -103,14 +107,14 @@ void write_device(Writer& out, std::size_t process, std::int64_t start, DeviceTr
     std::size_t last = first;
     std::set<std::uint64_t> streams;
     for (; last < all.size() && all[last].queue == all[first].queue; ++last)
-      if (all[last].has_stream) streams.insert(shown_stream(all[last].stream));
+      if (all[last].has_stream) streams.insert(all[last].stream);
     out.name_track(process, all[first].queue, track_name(streams, all[first].queue));
     for (; first < last; ++first) {
       TracedOperation& o = all[first];
       if (first + 1 < last) o.end = std::min(o.end, all[first + 1].begin);
       out.begin(process, o.queue, o.kind, o.name, o.begin - start, o.end - o.begin);
       if (!o.place.empty()) out.text("source", o.place);
-      if (o.has_stream) out.number("stream", shown_stream(o.stream));
+      if (o.has_stream) out.stream(o.stream);
       if (o.has_grid) {
         if (o.grid_on_device) out.text("grid", "from the device");
         else out.three("grid", o.grid);
@@ -143,7 +147,7 @@ std::string chrome_trace(std::int64_t start, std::vector<DeviceTrace>& devices, 
               std::max<std::int64_t>(0, host[i].end - host[i].begin));
     if (!host[i].kernel.empty()) out.text("kernel", host[i].kernel);
     if (!host[i].place.empty()) out.text("source", host[i].place);
-    if (host[i].has_stream) out.number("stream", shown_stream(host[i].stream));
+    if (host[i].has_stream) out.stream(host[i].stream);
     out.end();
   }
   for (std::size_t i = 0; i < devices.size(); ++i) write_device(out, i + 1, start, devices[i]);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "kiln/runtime/client.h"
@@ -79,6 +80,8 @@ struct MemoryReport {
   MemoryUsage total;
   std::uint64_t bytes_in_use_peak = 0, bytes_reserved_peak = 0;
   std::uint64_t bytes_leaving = 0;  // empty or unused pages on their way back to the device; in no pool any more
+  // A table for people: a line for each pool and one for all, with the peaks. Its form may change.
+  std::string text() const;
   bool operator==(const MemoryReport&) const = default;
 };
 
