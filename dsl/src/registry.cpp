@@ -85,7 +85,8 @@ Result<const KernelEntry*> Registry::find(const std::string& name) const {
     for (const KernelEntry* k : found)
       places += (places.empty() ? "" : " and ") + (exact.empty() ? k->name() + " (" + k->place() + ")" : k->place());
     if (!exact.empty())
-      return refuse("DuplicateKernel", "two kernels are named '" + name + "': at " + places + "; rename one, or put it into a namespace");
+      return refuse("DuplicateKernel",
+                    "two kernels are named '" + name + "': at " + places + "; rename one, or put it into a named namespace");
     return refuse("AmbiguousKernel", "'" + name + "' may be " + places + "; give the qualified name");
   }
   std::vector<std::pair<std::size_t, std::string>> near;

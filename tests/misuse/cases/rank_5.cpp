@@ -1,4 +1,4 @@
-// expect: kiln: memory has rank 1 to 4.
+// expect: kiln: memory has rank 1 to 4; the size of a Shared is an argument: Shared<f32> s(256).
 #include <kiln/kiln.h>
 
 using namespace kiln;

@@ -111,6 +111,8 @@ class Bound : public dsl::LaunchOperators<Bound<P...>, P...> {
 template <class C, class... P>
 class Kernel final : public dsl::KernelCore, public dsl::LaunchOperators<Kernel<C, P...>, P...> {
  public:
+  static_assert(((!std::is_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>) && ...),
+                "kiln: a kernel takes its parameters by value: In<f32> x, not In<f32>& x.");
   static constexpr bool has_config = !std::same_as<C, NoConfig>;
   using Body = std::conditional_t<has_config, void (*)(const C&, P...), void (*)(P...)>;
 
@@ -202,6 +204,9 @@ Result<ir::Kernel> record(std::string name, F body, std::string parameters = "",
 }  // namespace kiln
 
 #define KILN_KERNEL(NAME, PARAMS, ...)                                                            \
+  static_assert(#PARAMS[0] == '(',                                                                \
+                "kiln: the parameters of a kernel stand in parentheses of their own: "            \
+                "KILN_KERNEL(name, (In<f32> x, Out<f32> y)) { ... }");                            \
   struct NAME##_kiln_tag;                                                                         \
   static void NAME##_kiln_body PARAMS;                                                            \
   const ::kiln::KernelOf<void PARAMS> NAME{::kiln::dsl::Definition::of<NAME##_kiln_tag>(#PARAMS), \

@@ -250,8 +250,10 @@ struct Arguments {
   }
   template <class... A>
   static constexpr void explain() {
-    explain_count<sizeof...(A), sizeof...(P)>();
-    if constexpr (sizeof...(A) == sizeof...(P)) {
+    constexpr bool stream = (std::same_as<std::remove_cvref_t<A>, Stream> || ...);
+    static_assert(!stream, "kiln: the stream of a launch comes before its configuration: k(stream, config, x, y).");
+    if constexpr (!stream) explain_count<sizeof...(A), sizeof...(P)>();
+    if constexpr (!stream && sizeof...(A) == sizeof...(P)) {
       []<std::size_t... I>(std::index_sequence<I...>) {
         (explain_argument<I + 1, param_t<P>::template mismatch<A>()>(), ...);
       }(std::index_sequence_for<P...>{});

@@ -66,7 +66,8 @@ dsl::Operand Index::host(H h, const Where& w) {
 template <class Self, class T, unsigned Rank, ir::Access A>
 class Subscripts {
   static_assert(Scalar<T>, "kiln: the elements of a kernel's memory are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, e4m3 and e5m2.");
-  static_assert(Rank >= 1 && Rank <= ir::kMaxRank, "kiln: memory has rank 1 to 4.");
+  static_assert(Rank >= 1 && Rank <= ir::kMaxRank,
+                "kiln: memory has rank 1 to 4; the size of a Shared is an argument: Shared<f32> s(256).");
   using I = const Index&;
   using V = Use<T>;
   using What =
@@ -213,6 +214,11 @@ class Shared : public Subscripts<Shared<T, R>, T, R, ir::Access::InOut> {
   Shared(Extent n0, Extent n1, Extent n2, Extent n3) requires(R == 4) : Shared({n0.value, n1.value, n2.value, n3.value}, n0.where) {}
   Shared(const Shared&) = delete;  // kiln: pass Shared by reference; a copy would look like other memory
   // clang-format on
+  template <class U = T>
+  requires(R <= ir::kMaxRank)  // else that is told
+  Shared() : extents_{}, mem_(0) {
+    static_assert(dsl::never<U>, "kiln: a Shared is given its extents: Shared<f32> s(256), or Shared<f32, 2> s(16, 16).");
+  }
 
   // Host integers.
   std::uint64_t extent(unsigned d) const { return extents_[d]; }

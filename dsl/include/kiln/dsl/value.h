@@ -2,6 +2,7 @@
 // Misuse is a recording error (kiln::Exception with file:line, which a launch reports) or a compile error with a sentence.
 #pragma once
 #include <array>
+#include <iosfwd>
 #include <utility>
 
 #include "kiln/dsl/recorder.h"
@@ -86,6 +87,11 @@ class Ops {
     KILN_NEEDS(T, REQUIRES, "kiln: " SENTENCE);                \
     return Val<RESULT>(dsl::binary(ir::Opcode::OPCODE, a, b)); \
   }
+#define KILN_EQUALITY(OP, OPCODE)                                                                                               \
+  [[nodiscard("a comparison gives a bool and changes nothing; y[i] = v stores")]] friend auto operator OP(Use<T> a, Use<T> b) { \
+    KILN_COMPUTES(T);                                                                                                           \
+    return Val<bool>(dsl::binary(ir::Opcode::OPCODE, a, b));                                                                    \
+  }
 #define KILN_NUMBERS "arithmetic and order need numbers, not bool; use && || ! ^ on bool, or cast<T>(x)."
 #define KILN_BITS "bit operations need integers or bool; bit_cast<u32>(x) gives the bits of a float."
 #define KILN_SHIFTS "shifts need integers; bit_cast<u32>(x) gives the bits of a float."
@@ -98,14 +104,15 @@ class Ops {
   KILN_BINARY(<=, Le, bool, Number<T>, KILN_NUMBERS)
   KILN_BINARY(>, Gt, bool, Number<T>, KILN_NUMBERS)
   KILN_BINARY(>=, Ge, bool, Number<T>, KILN_NUMBERS)
-  KILN_BINARY(==, Eq, bool, Scalar<T>, "")
-  KILN_BINARY(!=, Ne, bool, Scalar<T>, "")
+  KILN_EQUALITY(==, Eq)
+  KILN_EQUALITY(!=, Ne)
   KILN_BINARY(&, And, T, std::integral<T>, KILN_BITS)
   KILN_BINARY(|, Or, T, std::integral<T>, KILN_BITS)
   KILN_BINARY(^, Xor, T, std::integral<T>, KILN_BITS)
   KILN_BINARY(<<, Shl, T, Integer<T>, KILN_SHIFTS)
   KILN_BINARY(>>, Shr, T, Integer<T>, KILN_SHIFTS)
 #undef KILN_BINARY
+#undef KILN_EQUALITY
   friend auto operator+(Use<T> a) {
     KILN_NEEDS(T, Number<T>, "kiln: " KILN_NUMBERS);
     return Val<T>(dsl::Recorder::current(a.where).handle(a.id));
@@ -379,6 +386,16 @@ KILN_NONE(<, bool) KILN_NONE(<=, bool) KILN_NONE(>, bool) KILN_NONE(>=, bool) KI
 // clang-format on
 #undef KILN_NONE_VALUE
 #undef KILN_NONE
+
+// Into a stream of the host.
+template <class Char, class Traits, dsl::Dsl A>
+std::basic_ostream<Char, Traits>& operator<<(std::basic_ostream<Char, Traits>& out, A&&) {
+  static_assert(
+      dsl::never<A>,
+      "kiln: a kernel value is not known while the kernel is recorded, and the host cannot print it. log(\"x = {}\", x) tells the "
+      "host when the kernel runs.");
+  return out;
+}
 
 // && and || short-circuit (see Recorder::logical). Exact matches on one side: the built-in operators are candidates too, by the
 // conversion to bool that is there to explain itself.
