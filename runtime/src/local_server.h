@@ -285,7 +285,7 @@ class LocalServer final : public Server {
   Profiler profiler_{*device_, enqueue_};
   const unsigned process_ = process_number();
   const std::uint64_t fault_address_;
-  FailureStore store_;
+  FailureStore store_{&next_memory_};
   LaunchLog log_{store_};
   Programs programs_;
   FaultSlots slots_;

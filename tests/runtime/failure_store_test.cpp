@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -210,6 +211,27 @@ TEST_CASE("a store that has lost track lets nothing be read or launched on") {
   CHECK(written.error().causes()[0].causes()[0].code() == ErrorCode::OutOfMemory);
   CHECK(store.ensure_written(Ranges{mem(1, 3, 3)}));
   CHECK(store.enter("k", Ranges{mem(1)}, Ranges{mem(2)}).claimed);
+}
+
+TEST_CASE("memory that is made after a store has lost track is read and launched on as ever, and carries what is passed on to it") {
+  std::atomic<std::uint64_t> next{3};
+  FailureStore store(&next);
+  store.lose_track();
+  CHECK_FALSE(store.ensure_written(Ranges{mem(2)}));
+  CHECK(store.ensure_written(Ranges{mem(3)}));
+  CHECK_FALSE(store.enter("k", Ranges{mem(3)}, Ranges{mem(4)}).claimed);
+  const auto skipped = store.enter("k", Ranges{mem(3), mem(2)}, Ranges{mem(4)});
+  REQUIRE(skipped.claimed);
+  CHECK(skipped.claimed->failure != 0);
+  const Result<void> read = store.ensure_written(Ranges{mem(4)});
+  REQUIRE_FALSE(read);
+  CHECK(read.error().root().code() == ErrorCode::OutOfMemory);
+  store.written(Ranges{mem(4)});
+  CHECK(store.ensure_written(Ranges{mem(4)}));
+  CHECK(store.empty());
+  next = 5;
+  store.lose_track();
+  CHECK_FALSE(store.ensure_written(Ranges{mem(4)}));
 }
 
 TEST_CASE("the short name of a kernel has no namespaces but keeps its config") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 namespace kiln::rt {
@@ -26,9 +27,9 @@ class FailureStore::Tags : public TagSink {
 namespace {
 
 const Error& lost_track() {
-  static const Error error(
-      ErrorCode::OutOfMemory,
-      "There was no host memory left to note which bytes a failure concerns; to be safe, all memory of this device counts as unwritten");
+  static const Error error(ErrorCode::OutOfMemory,
+                           "There was no host memory left to note which bytes a failure concerns; to be safe, all memory that this device "
+                           "had then counts as unwritten; make the buffers anew");
   return error;
 }
 // Made while there is memory, since it is needed where there is none.
@@ -78,10 +79,9 @@ std::string_view short_name(std::string_view kernel) {
 // --- queries ----------------------------------------------------------------------------------------------------------
 
 std::optional<Claimed> FailureStore::find(std::span<const MemoryRange> ranges, Stamp before) const {
-  if (lost_) {
+  if (lost_below_ != 0) {
     for (const MemoryRange& range : ranges)
-      if (!range.empty()) return Claimed{0, range.memory, lost_track(), range.parameter};
-    return std::nullopt;
+      if (is_lost(range)) return Claimed{0, range.memory, lost_track(), range.parameter};
   }
   if (claims_.empty()) return std::nullopt;
   for (const MemoryRange& range : ranges)
@@ -100,10 +100,11 @@ Result<void> FailureStore::ensure_written(std::span<const MemoryRange> ranges) c
   std::vector<Error> errors;
   std::vector<FailureId> seen;
   std::vector<std::uint64_t> missing;
+  bool any_lost = false;
   for (const MemoryRange& range : ranges) {
     if (range.empty()) continue;
-    if (lost_) {
-      if (errors.empty()) errors.push_back(unwritten("The bytes may never have been written", 0, 0, {}, lost_track()));
+    if (is_lost(range)) {
+      if (!std::exchange(any_lost, true)) errors.push_back(unwritten("The bytes may never have been written", 0, 0, {}, lost_track()));
       continue;
     }
     const ByteRange bytes = range.bytes();
@@ -278,10 +279,17 @@ std::optional<Claimed> FailureStore::pass_on(Stamp stamp, std::string_view name,
   std::optional<Claimed> claimed = find(reads, kEver);
   if (!claimed) return claimed;
   try {
+    give_number(*claimed);
     add_skip(claimed->failure, name, claimed->memory, claimed->parameter, writes, Propagation::Skipped);
     put(claimed->failure, writes, stamp);
-  } catch (...) { lost_ = true; }
+    drop_if_bare(claimed->failure);
+  } catch (...) { lose(); }
   return claimed;
+}
+
+// What lies on memory that the store has lost track of has no number until it is passed on to other memory.
+void FailureStore::give_number(Claimed& claimed) {
+  if (claimed.failure == 0) claimed.failure = mint(claimed.error);
 }
 
 void FailureStore::end_claims(Stamp stamp, std::span<const MemoryRange> covers) noexcept {
@@ -303,7 +311,7 @@ FailureId FailureStore::fail(Stamp stamp, std::span<const MemoryRange> writes, E
     drop_if_bare(failure);
     return claims ? failure : 0;
   } catch (...) {
-    lost_ = true;
+    lose();
     return 0;
   }
 }
@@ -323,25 +331,30 @@ bool FailureStore::reconsider(std::string_view name, std::span<const MemoryRange
                               std::span<const MemoryRange> covers, Stamp stamp) noexcept {
   const Change change(*this);
   try {
-    if (const std::optional<Claimed> claimed = find(reads, stamp)) {
+    if (std::optional<Claimed> claimed = find(reads, stamp)) {
+      give_number(*claimed);
       add_skip(claimed->failure, name, claimed->memory, claimed->parameter, writes, Propagation::Voided);
       put(claimed->failure, writes, stamp);
       return true;
     }
     Tags tags(nodes_);
     for (const MemoryRange& range : covers) claims_.release(range, stamp, &tags);
-  } catch (...) { lost_ = true; }
+  } catch (...) { lose(); }
   return false;
 }
 
-bool FailureStore::lost() const {
+bool FailureStore::lost(std::span<const MemoryRange> ranges) const {
   const std::lock_guard lock(mutex_);
-  return lost_;
+  return std::any_of(ranges.begin(), ranges.end(), [this](const MemoryRange& range) { return is_lost(range); });
 }
 
 void FailureStore::lose_track() noexcept {
   const Change change(*this);
-  lost_ = true;
+  lose();
+}
+
+void FailureStore::lose() noexcept {
+  lost_below_ = next_memory_ != nullptr ? next_memory_->load(std::memory_order_relaxed) : std::numeric_limits<std::uint64_t>::max();
 }
 
 }  // namespace kiln::rt

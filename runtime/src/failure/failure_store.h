@@ -41,7 +41,8 @@ class FailureStore {
  public:
   static constexpr std::size_t kKeptSkips = 16;  // records kept per failure, newest
 
-  FailureStore() = default;
+  // `next_memory`: the number that memory gets next, so that those that there are are known; null: all that there ever are.
+  explicit FailureStore(const std::atomic<std::uint64_t>* next_memory = nullptr) : next_memory_(next_memory) {}
   FailureStore(const FailureStore&) = delete;
   FailureStore& operator=(const FailureStore&) = delete;
 
@@ -124,9 +125,9 @@ class FailureStore {
   // that failure now. False: older claims on `covers` end.
   bool reconsider(std::string_view name, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes,
                   std::span<const MemoryRange> covers, Stamp stamp) noexcept;
-  // Every byte counts as claimed from now on; see fail().
+  // Every byte that there is now counts as claimed for good; see fail(). Memory that is made later does not.
   void lose_track() noexcept;
-  bool lost() const;
+  bool lost(std::span<const MemoryRange> ranges) const;  // one of them is of such memory
 
  private:
   struct Skip {
@@ -147,7 +148,7 @@ class FailureStore {
   class Change {
    public:
     explicit Change(FailureStore& store) : store_(store), lock_(store.mutex_) {}
-    ~Change() { store_.quiet_.store(store_.claims_.empty() && !store_.lost_, std::memory_order_release); }
+    ~Change() { store_.quiet_.store(store_.claims_.empty() && store_.lost_below_ == 0, std::memory_order_release); }
     Change(const Change&) = delete;
 
    private:
@@ -155,6 +156,9 @@ class FailureStore {
     std::lock_guard<std::mutex> lock_;
   };
 
+  void lose() noexcept;
+  bool is_lost(const MemoryRange& range) const { return range.memory < lost_below_ && !range.empty(); }
+  void give_number(Claimed& claimed);
   void end_claims(Stamp stamp, std::span<const MemoryRange> covers) noexcept;
   std::optional<Claimed> find(std::span<const MemoryRange> ranges, Stamp before) const;
   Error describe(FailureId failure, std::uint64_t memory) const;
@@ -167,7 +171,8 @@ class FailureStore {
   alignas(64) std::atomic<Stamp> clock_{0};  // every thread writes it; what all of them read lies elsewhere
   alignas(64) mutable std::mutex mutex_;
   FailureId last_failure_ = 0;
-  bool lost_ = false;
+  const std::atomic<std::uint64_t>* const next_memory_;
+  std::uint64_t lost_below_ = 0;   // memory of a lower number
   std::atomic<bool> quiet_{true};  // nothing is claimed: operations need not look
   std::map<FailureId, Node> nodes_;
   ClaimMap claims_;

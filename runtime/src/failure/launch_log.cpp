@@ -188,7 +188,7 @@ void LogRead::describe(FailureId failure) {
 
 Result<void> LogRead::verdict() const {
   const std::lock_guard lock(log_.mutex_);
-  if (log_.store_.lost()) return log_.store_.ensure_written(ranges_);
+  if (log_.store_.lost(ranges_)) return log_.store_.ensure_written(ranges_);
   if (claims_.empty()) return known_;
   std::vector<FailureId> met;
   std::vector<Error> errors;
