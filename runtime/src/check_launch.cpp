@@ -24,7 +24,7 @@ Result<void> LocalServer::launch_now(std::uint64_t stream, const LaunchRequest& 
   if (request.variant == nullptr) return no_kernel();
   if (any_override()) {
     if (const LaunchMode mode = mode_of_launch(*this, stream); drops_launch(mode))
-      return drop_launch(programs_.plan(*request.variant, request.mode), request, mode);
+      return drop_launch(stream, programs_.plan(*request.variant, request.mode), request, mode);
   }
   CheckedLaunch checked;
   if (auto refusal = check_launch(request, checked)) {

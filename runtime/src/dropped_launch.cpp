@@ -13,7 +13,7 @@ bool aligned_to_16(const LaunchRequest& request) {
 }
 
 // What is wrong is told, and claims nothing: the launch was not to write either.
-Result<void> LocalServer::drop_launch(const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode) {
+Result<void> LocalServer::drop_launch(std::uint64_t stream, const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode) {
   const auto wrong = [&](Error error) { return of_launch(plan.facts, std::move(error)); };
   CheckedLaunch checked;
   checked.plan = &plan;
@@ -35,10 +35,10 @@ Result<void> LocalServer::drop_launch(const LaunchPlan& plan, const LaunchReques
   const bool aligned16 = aligned_to_16(request);
   if (mode == LaunchMode::Queue) {
     if (programs_.queue(plan, *request.variant, request.mode, block, aligned16)) note_queued(shared_from_this());
-    return {};
+  } else if (const auto program = programs_.get(plan, *request.variant, request.mode, block, aligned16); !program.has_value()) {
+    return wrong(program.error());
   }
-  const auto program = programs_.get(plan, *request.variant, request.mode, block, aligned16);
-  if (!program.has_value()) return wrong(program.error());
+  captures_.lacks(stream, plan, request);
   return {};
 }
 

@@ -15,9 +15,10 @@ Result<Event> LocalServer::launch_loaded_now(std::uint64_t stream, const LoadedL
   if (auto ok = device_state(ErrorCode::LaunchDevicePoisoned); !ok.has_value()) return of_launch(facts, ok.error());
   if (auto error = validate_config(facts, launch.config, properties(), this)) return refused_loaded(stream, launch.uses, *error);
   const Dim3& grid = launch.config.grid;
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || dropped_now(*this, stream)) return Event{};
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Event{};
   if (auto ok = captures_.refuse(stream, "a launch of a module that Kiln did not compile", Captures::Refused::IsPart); !ok.has_value())
     return refused_loaded(stream, launch.uses, of_launch(facts, ok.error()));
+  if (dropped_now(*this, stream)) return Event{};
   if (auto error = device_->prepare(launch.program, launch.config)) return refused_loaded(stream, launch.uses, of_launch(facts, *error));
 
   HeldTask task(*device_);

@@ -184,7 +184,7 @@ class LocalServer final : public Server {
   Result<void> room_in_call();  // a host call does not enqueue without end
   Result<Event> launch_loaded_now(std::uint64_t stream, const LoadedLaunch& launch);
 
-  Result<void> drop_launch(const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode);  // it does not run
+  Result<void> drop_launch(std::uint64_t stream, const LaunchPlan& plan, const LaunchRequest& request, LaunchMode mode);  // it does not run
   Result<void> map_late(Allocation& memory);
   Result<void> map_for(const Binding& to, const Binding& used);  // `to` was to be written, and is claimed where there is no memory
   Result<void> move_memory(Allocation& allocation, std::uint64_t stream);

@@ -30,7 +30,10 @@ Result<void> LocalServer::prepare_now(PreparedState& state, const Error* unfit) 
 
 Result<void> LocalServer::launch_prepared_now(std::uint64_t stream, const PreparedState& state) {
   if (any_override()) {
-    if (const LaunchMode mode = mode_of_launch(*this, stream); drops_launch(mode)) return {};  // its program is there
+    if (drops_launch(mode_of_launch(*this, stream))) {  // its program is there
+      if (!state.checked.nothing_to_do) captures_.lacks(stream, *state.checked.plan, state.request);
+      return {};
+    }
   }
   return launch_checked(stream, state.request, state.checked);
 }

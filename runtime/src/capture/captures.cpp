@@ -144,7 +144,8 @@ Result<std::shared_ptr<GraphState>> Captures::seal(const Recording& recording, c
   graph->body = std::move(body);
   graph->sets = sets;
   graph->touches = recording.touches();
-  if (graph->body->ops.empty()) return graph;
+  graph->lacking = recording.lacking();
+  if (graph->body->ops.empty() || !graph->lacking.empty()) return graph;
   auto instance = instances_.make(graph->body, graph->instances);
   if (!instance.has_value()) return instance.error();
   instances_.give_back(**instance);
@@ -298,8 +299,23 @@ std::optional<Result<void>> Captures::record_replay(std::uint64_t stream, const 
   return record(stream, *graph.body->name, [&](IoSets& sets, std::vector<GraphTouch>& touches) {
     sets = graph.sets;
     touches = graph.touches;
+    if (!graph.lacking.empty()) states_[queue_of(stream)].recording()->lacks(graph.lacking);
     return std::span(graph.body->ops);
   });
+}
+
+void Captures::lacks(std::uint64_t stream, const LaunchPlan& plan, const LaunchRequest& request) {
+  if (!recording(stream)) return;
+  const std::lock_guard lock(server_.enqueue_);
+  CaptureState& state = states_[queue_of(stream)];
+  Recording* const recording = state.owner() == stream ? state.recording() : nullptr;
+  if (recording == nullptr) return;
+  server_.collect_uses(plan, request);
+  io_sets(server_.uses_, plan.io, server_.sets_);
+  std::vector<GraphTouch> touches;
+  server_.for_each_used(plan, request, [&](const Memory& memory, bool writes) { touches.push_back({memory, writes}); });
+  recording->add({}, {}, server_.sets_.writes, server_.sets_.covers, touches);
+  recording->lacks(plan.facts.kernel);
 }
 
 }  // namespace kiln::rt

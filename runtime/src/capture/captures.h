@@ -29,6 +29,7 @@ struct GraphState {
   std::unique_ptr<MemoryCapture> memory;  // goes after the buffers of `touches`
   std::shared_ptr<const GraphBody> body;
   IoSets sets;
+  std::string lacking;                 // the kernel of a launch that was dropped instead of recorded; empty: none was
   GraphInstanceList instances;         // guarded by the lock of the instances
   std::atomic<bool> destroyed{false};  // changed under the enqueue lock
   // Guarded by the enqueue lock.
@@ -64,6 +65,8 @@ class Captures {
   std::optional<Result<void>> record_fill(std::uint64_t stream, const Binding& to);
   std::optional<Result<void>> record_copy(std::uint64_t stream, const Binding& to, const Binding& from);
   std::optional<Result<void>> record_replay(std::uint64_t stream, const GraphState& graph);
+  // A valid launch of the stream that a mode override dropped: where the stream is recorded its graph lacks it, and so is never run.
+  void lacks(std::uint64_t stream, const LaunchPlan& plan, const LaunchRequest& request);
   // The error of an operation that a stream cannot do while it is recorded; success where it is not. `what`: "a read". One that was to be a
   // part of the graph dooms the capture.
   enum class Refused : std::uint8_t { Waits, IsPart };

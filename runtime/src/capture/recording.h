@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -68,6 +69,11 @@ class Recording {
   // Operations that together read `reads` (as uncovered() left them), write `writes` and overwrite `covers` whole.
   void add(std::span<const std::shared_ptr<const RecordedOp>> ops, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes,
            std::span<const MemoryRange> covers, std::span<const GraphTouch> touches);
+  // A launch of this kernel was to be recorded and was dropped by a mode override. What it writes is to be added without operations.
+  void lacks(const std::string& kernel) {
+    if (lacking_.empty()) lacking_ = kernel;
+  }
+  const std::string& lacking() const { return lacking_; }  // the first such kernel; empty: none
   // The sets of the whole. W: each range that an operation names once, by allocation and place.
   IoSets sets() const;
   std::span<const MemoryRange> writes() const { return writes_; }  // of each operation
@@ -78,6 +84,7 @@ class Recording {
   RangeSet read_, covered_;
   std::vector<MemoryRange> reads_, writes_;
   std::vector<GraphTouch> touches_;
+  std::string lacking_;
   std::unordered_map<std::uint64_t, std::size_t> touched_;  // by memory
 };
 

@@ -4,6 +4,7 @@
 #include "src/capture/captures.h"
 #include "src/launch_modes.h"
 #include "src/local_server.h"
+#include "src/make_error.h"
 #include "src/memory_order.h"
 #include "src/server_enter.h"
 #include "src/server_log.h"
@@ -12,6 +13,14 @@ namespace kiln::rt {
 namespace {
 
 Error destroyed_graph(const GraphBody& body) { return capture_error("GraphDestroyed", *body.name + " was destroyed; capture it anew"); }
+
+Error incomplete_graph(const GraphBody& body, const std::string& kernel) {
+  return make_error(ErrorCode::Validation, "GraphLacksLaunch",
+                    *body.name +
+                        " has not all that was issued, since a mode override dropped a launch while it was recorded; capture it "
+                        "anew where launches run",
+                    {.kernel = kernel});
+}
 
 // Taken for a replay, given back unless the log has it.
 class HeldInstance {
@@ -54,9 +63,14 @@ Result<void> Captures::replay_now(std::uint64_t stream, GraphState& graph, bool&
   const GraphBody& body = *graph.body;
   if (graph.destroyed.load(std::memory_order_acquire)) return destroyed_graph(body);
   if (auto recorded = record_replay(stream, graph)) return std::move(*recorded);
-  if (body.ops.empty()) return server_.device_state(ErrorCode::LaunchDevicePoisoned);
   dropped = dropped_now(server_, stream);
-  if (dropped) return {};  // its kernels were obtained when it was captured
+  if (dropped) return {};  // its kernels were obtained, or queued, when it was captured
+  if (!graph.lacking.empty()) {
+    Error why = incomplete_graph(body, graph.lacking);
+    claim(graph.sets.writes, why);
+    return why;
+  }
+  if (body.ops.empty()) return server_.device_state(ErrorCode::LaunchDevicePoisoned);
   auto instance = take_instance(graph);
   if (!instance.has_value()) {
     claim(graph.sets.writes, instance.error());

@@ -35,8 +35,9 @@ class Graph {
   // with a claimed R the replay is skipped and W carries the failure; one that cannot be enqueued, or in which a launch faults, claims W.
   // The operations are what they were when they were recorded: the same memory, scalars and bytes from the host. A few replays are in
   // flight at a time, one more waits for the first of them. On a stream that is recorded itself the operations become a part of what is
-  // recorded. Errors: NoGraph, GraphDestroyed, ForeignHandle, Skipped, those of the device. Allocates nothing once as many replays were in
-  // flight before. The host's time grows with the buffers and ranges that the graph uses, and by a look at 64 bytes for each launch in it.
+  // recorded. Errors: NoGraph, GraphDestroyed, GraphLacksLaunch (launches were dropped while it was recorded: W is claimed), ForeignHandle,
+  // Skipped, those of the device. Allocates nothing once as many replays were in flight before. The host's time grows with the buffers and
+  // ranges that the graph uses, and by a look at 64 bytes for each launch in it.
   Result<void> replay(const Stream& stream) const;
 
   // Ends the graph for all copies: waits for its replays, says what the device says of them, and gives up its memory. When that fails W is
