@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include "kiln/runtime/memory.h"
 #include "kiln/runtime/modes.h"
 #include "runtime/fake_kernels.h"
+#include "runtime/held.h"
 #include "support/sim.h"
 
 using namespace kiln;
@@ -221,13 +223,16 @@ TEST_CASE("a buffer that is dropped while another stream still reads it is not o
   const std::size_t n = 1 << 16;
   for (int run = 0; run < 20; ++run) {
     auto b = Buffer<u32>::uninitialised(client, n).value();
+    std::optional<Held> held;
     {
       auto a = Buffer<u32>::over(client, allocate(s1, n * 4).value(), {n}, 0).value();
       REQUIRE(a.write(s1, std::vector<u32>(n, 3)).has_value());
+      held.emplace(s2);  // so that the copy comes after all that follows
       REQUIRE(rt::copy(s2, b.binding(), a.binding()).has_value());
     }
     auto c = Buffer<u32>::over(client, allocate(s1, n * 4).value(), {n}, 0).value();
     REQUIRE(c.write(s1, std::vector<u32>(n, 7)).has_value());
+    held->open();
     CHECK(b.read(s1).value() == std::vector<u32>(n, 3));
     CHECK(c.read(s2).value() == std::vector<u32>(n, 7));
   }

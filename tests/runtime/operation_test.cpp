@@ -232,6 +232,22 @@ TEST_CASE("a shared source runs once, whoever begins") {
   CHECK(*source.get().sync(client.stream()).value() == 1);
   CHECK(ran == 1);
 
+  std::atomic<int> unzipped{0};
+  {
+    auto [number, twice] = op::unzip(op::call([&] {
+      const int n = ++unzipped;
+      return std::tuple(n, 2 * n);
+    }));
+    CHECK(unzipped == 0);
+    CHECK(std::move(twice).sync(client.stream()).value() == 2);
+    CHECK(std::move(number).sync(client.stream()).value() == 1);
+    auto [dropped, kept] = op::unzip(op::call([&] { return std::tuple(++unzipped, 7); }));
+    { const auto gone = std::move(dropped); }
+    CHECK(unzipped == 1);
+    CHECK(std::move(kept).sync(client.stream()).value() == 7);
+  }
+  CHECK(unzipped == 2);
+
   const Stream s = client.stream(), t = client.stream();
   Held held(s);
   auto [x, y] = op::unzip(op::launch_owned(op_scale, config(), filled(client, 4), filled(client, 0), 2));
