@@ -11,6 +11,7 @@
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/compiler.h"
 #include "kiln/runtime/cuda.h"
+#include "kiln/runtime/graph.h"
 #include "kiln/runtime/modes.h"
 #include "runtime/add_one.h"
 #include "src/local_server.h"
@@ -109,6 +110,12 @@ TEST_CASE("a launch of PTX does not run where launches are dropped, and is check
     const Param whole[] = {Param::out(y), Param::value(u32{10}), Param::value(u32{7})};
     CHECK_FALSE(module.launch(client.default_stream(), "add", {{1}, {0}}, whole).has_value());
     CHECK(y.read().value() == std::vector<u32>(10, 5));  // nothing is claimed either
+    // A graph cannot hold it, and does not lack it unnoticed.
+    const Stream stream = client.stream();
+    const auto graph = capture(stream, [&] { CHECK_FALSE(module.launch(stream, "add", for_num_elems(10), whole).has_value()); });
+    REQUIRE_FALSE(graph.has_value());
+    CHECK(graph.error().root().rule() == "NotInCapture");
+    CHECK(y.read().value() == std::vector<u32>(10, 5));
   }
   CHECK(module.launch(client.default_stream(), "add", for_num_elems(10), args).has_value());
   CHECK(y.read().value() == std::vector<u32>(10, 12));
