@@ -130,7 +130,7 @@ Result<Json> launch_and_read(const Client& client, const Variant& variant, const
   if (Result<void> r = launch(run.stream, request); !r) return r.error();
   Result<Json> outputs = download(run, variant.recorded(), arguments, bits);
   if (!outputs) return outputs.error();
-  if (Result<void> r = run.stream.sync(); !r) return r.error();  // a fault of a launch without outputs, too
+  if (Result<void> r = run.stream.sync(); !r) return r.error();  // a device that is lost by a launch without outputs, too
   return outputs;
 }
 

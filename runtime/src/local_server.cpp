@@ -430,8 +430,9 @@ void LocalServer::confirm_in_passing() noexcept {
 Event LocalServer::confirm() {
   enqueue_.flush();
   Event pending;
-  After not_done;          // a queue runs in order: what comes after a task that is not over need not be asked for
-  GivenBack over(slots_);  // many at a time
+  std::optional<Error> unheard;  // the first failure that nothing carries
+  After not_done;                // a queue runs in order: what comes after a task that is not over need not be asked for
+  GivenBack over(slots_);        // many at a time
   log_.confirm([&](const LogView& view) -> Verdict {
     const Event event{static_cast<std::uint32_t>(view.stream), view.position};
     if (not_done.has(event.queue) || !device_->done(event)) {
@@ -457,9 +458,11 @@ Event LocalServer::confirm() {
     if (!fault && device_->lost(event)) fault = device_->poisoned();
     if (!fault) return nothing ? Verdict::nothing() : Verdict::clean();
     if (fault->code() == ErrorCode::Trapped) device_->trapped(*fault);
+    if (!view.writes && !unheard && !fault->is_device_poisoned()) unheard = fault;
     return Verdict::faulted(std::move(*fault));
   });
   captures_.instances().sweep();
+  if (unheard) tell_unheard(*this, *unheard);
   return pending;
 }
 

@@ -88,6 +88,12 @@ void tell_window(const Server& device, std::uint64_t stream, std::uint64_t windo
   });
 }
 
+void tell_unheard(const Server& device, const Error& error) noexcept {
+  if (!logs(LogArea::Failure, LogLevel::Warning)) return;
+  write(LogArea::Failure, LogLevel::Warning,
+        [&] { return of(device) + "a launch failed that writes nothing, so that no read will tell: " + error.text(); });
+}
+
 void tell_failure(const Server& device, const Error& error, bool lost) noexcept {
   if (lost && logs(LogArea::Failure, LogLevel::Warning)) {
     write(LogArea::Failure, LogLevel::Warning, [&] { return of(device) + "the device is lost to this process: " + error.root().text(); });

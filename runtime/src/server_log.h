@@ -26,6 +26,8 @@ void tell_replay(const Server& device, std::uint64_t stream, const GraphBody& gr
 // A profile window that was opened, ended or abandoned; null: it has no time.
 void tell_window(const Server& device, std::uint64_t stream, std::uint64_t window, const char* what,
                  const Result<std::chrono::nanoseconds>* time) noexcept;
+// Of operations that write nothing: no read will ever give it.
+void tell_unheard(const Server& device, const Error& error) noexcept;
 // `lost`: the device is, and it was not told yet.
 void tell_failure(const Server& device, const Error& error, bool lost) noexcept;
 

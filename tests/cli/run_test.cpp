@@ -447,6 +447,30 @@ kernel "says" {
         json::parse(R"({"operation": "trap", "place": "says.cpp:9", "thread": [0, 0, 0], "block": [1, 0, 0]})"));
 }
 
+TEST_CASE("a check that fails in a kernel that writes nothing is told by a warning, since no read can give it") {
+  TempFolder folder;
+  const std::string kernel = folder.write("silent.kir", R"(kir 1
+kernel "silent" {
+  file "silent.cpp"
+  buffer y : u32[*] in
+  body {
+    %i = global_id.x
+    %v = load y[%i]
+    %n = const 7 : u32
+    %c = lt %v, %n
+    check %c, %v, "value {}" @0:9
+  }
+}
+)");
+  const auto run = [&](const std::string& y) {
+    return kiln_program({"run", kernel, "silent", "--grid", "1", "--block", "2", "--arg", "in:u32:" + y});
+  };
+  CHECK(run("[3,6]").err == "");
+  const std::string told = run("[3,200]").err;
+  CHECK(told.find("a launch failed that writes nothing, so that no read will tell: check failed: value 200") != std::string::npos);
+  CHECK(told.find("silent.cpp:9") != std::string::npos);
+}
+
 TEST_CASE("a check that fails has no index and no extent in its failure, but who failed it and where") {
   TempFolder folder;
   const std::string kernel = folder.write("checks.kir", R"(kir 1

@@ -219,8 +219,8 @@ std::size_t LaunchLog::confirm_with(const Inspector& inspector, Ticket up_to) {
     for (std::uint64_t i = entries_.begin(); i != entries_.end() && i < up_to; ++i) {
       Entry& entry = entries_[i];
       if (entry.confirmed) continue;
-      Verdict verdict =
-          inspector.call(inspector.self, LogView{i + 1, entry.kind, entry.name.get(), entry.stream, entry.position, entry.slot});
+      Verdict verdict = inspector.call(
+          inspector.self, LogView{i + 1, entry.kind, entry.name.get(), entry.stream, entry.position, entry.slot, entry.writes != 0});
       if (verdict.kind == Verdict::Kind::Pending) continue;
       entry.confirmed = true;
       if (entry.conditional && verdict.kind != Verdict::Kind::Faulted) resolve(entry, verdict.kind == Verdict::Kind::Clean);

@@ -88,6 +88,7 @@ struct LogView {
   const std::string* name = nullptr;  // null: the kind
   std::uint64_t stream = 0, position = 0;
   std::uint32_t slot = kNoSlot;
+  bool writes = false;  // it has bytes to carry its failure
 };
 
 struct Verdict {
