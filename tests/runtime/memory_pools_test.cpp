@@ -201,6 +201,7 @@ TEST_CASE("a layout that cannot be is refused by name, and nothing changes") {
       {"TooManyPages", {sliced(1024, std::uint64_t{64} << 30)}, 67108864, 65536},
       {"TooManyPools", many, 255, 254},
       {"PersistentPool", {{PoolKind::Persistent, 1024, 0, 0, 0}}, {}, {}},
+      {"UnknownPoolKind", {{static_cast<PoolKind>(77), 1024, 0, 0, 0}}, {}, {}},
   };
   MemoryBench m(32, {sliced(4096)});
   const MemoryReport before = m.report();

@@ -58,6 +58,8 @@ Result<MemoryPools> checked(const MemoryPools& layout, std::uint64_t alignment) 
     if (pool.kind == PoolKind::Persistent)
       return make_error(ErrorCode::Validation, "PersistentPool",
                         which + " is persistent; every device has such a pool by itself, use PersistentMemory");
+    if (pool.kind != PoolKind::Sliced && pool.kind != PoolKind::Exclusive && pool.kind != PoolKind::Direct)
+      return make_error(ErrorCode::Validation, "UnknownPoolKind", which + " is of no kind that there is; take a PoolKind by its name");
     if (pool.kind == PoolKind::Direct) {
       pool.page_bytes = pool.max_slice = 0;  // its pages have the sizes that are asked for
       continue;

@@ -100,7 +100,7 @@ Result<std::uint64_t> memory_cleanup(const Client& client);
 
 // Another layout from now on. What is allocated stays where it is until it is freed, or moved by memory_cleanup(). Errors (Validation; the
 // rule names it): EmptyPoolList, ZeroSize, SliceLargerThanPage, CapSmallerThanPage, TooManyPages (more than 65536 by the cap), TooManyPools
-// (more than 254), PersistentPool (a layout cannot list one); PageUpdateForbidden while a graph is captured. Nothing changes then.
+// (more than 254), PersistentPool (cannot be listed), UnknownPoolKind; PageUpdateForbidden while a graph is captured. Nothing changes.
 Result<void> install_memory_pools(const Client& client, const MemoryPools& layout);
 
 // While one lives, allocations of its thread on the device are persistent: for weights and such, that live long beside others that come and
