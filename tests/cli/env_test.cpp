@@ -11,9 +11,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// `kiln run` of two kernels into an environment.
-const std::string kTwo = R"(kir 1
-kernel "one" {
+std::string with_itself(const std::string& kernel, const std::string& operation) {
+  return "kernel \"" + kernel + R"(" {
   buffer y : f32[*] inout
   body {
     %i = global_id.x
@@ -21,25 +20,16 @@ kernel "one" {
     %in = lt %i, %n
     if %in {
       %v = load y[%i]
-      %w = add %v, %v
-      store y[%i], %w
-    }
-  }
-}
-kernel "two" {
-  buffer y : f32[*] inout
-  body {
-    %i = global_id.x
-    %n = size y
-    %in = lt %i, %n
-    if %in {
-      %v = load y[%i]
-      %w = mul %v, %v
+      %w = )" +
+         operation + R"( %v, %v
       store y[%i], %w
     }
   }
 }
 )";
+}
+// `kiln run` of two kernels into an environment.
+const std::string kTwo = "kir 1\n" + with_itself("one", "add") + with_itself("two", "mul");
 
 ProcessResult run_kernel(const std::string& source, const std::string& kernel, const std::vector<std::string>& environment) {
   return kiln_program({"run", source, kernel, "--grid", "1", "--block", "32", "--arg", "inout:f32:[3]"}, environment);

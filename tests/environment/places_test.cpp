@@ -25,8 +25,8 @@ TEST_CASE("the environment lies where KILN_ENV says, else in the user's folder f
       {"off", "/x", "/h", {true, "", {}}},
       {"/e", "/x", "/h", {false, "", {{"/e", true, {"/e"}}}}},
       {"/e/../f/", "/x", "/h", {false, "", {{"/f", true, {"/f"}}}}},
-      {"e", "/x", "/h", {false, "", {{"/work/e", true, {"/work/e"}}}}},
-      {"/e:/r:s", "/x", "/h", {false, "", {{"/e", true, {"/e"}}, {"/r"}, {"/work/s"}}}},
+      {"e", "/x", "/h", {false, "", {{"/here/e", true, {"/here/e"}}}}},
+      {"/e:/r:s", "/x", "/h", {false, "", {{"/e", true, {"/e"}}, {"/r"}, {"/here/s"}}}},
       {":/r", "/x", "/h", {false, "", {of_xdg, {"/r"}}}},
       {":/r", "", "", {false, nowhere, {{"/r"}}}},
       {"off:/r", "/x", "/h", {false, "", {{"/r"}}}},
@@ -35,7 +35,7 @@ TEST_CASE("the environment lies where KILN_ENV says, else in the user's folder f
   for (const auto& row : rows) {
     CAPTURE(row.named);
     CAPTURE(row.xdg);
-    CHECK(rt::environment_places(row.named, row.xdg, row.home, "/work") == row.places);
+    CHECK(rt::environment_places(row.named, row.xdg, row.home, "/here") == row.places);
   }
 }
 
