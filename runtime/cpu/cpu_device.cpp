@@ -21,6 +21,7 @@ namespace kiln::rt {
 namespace {
 
 constexpr std::uint64_t kCopyPiece = std::uint64_t{1} << 20;  // bytes a thread copies at a time
+constexpr std::uint64_t kWarp = 32;
 constexpr std::size_t kFaultRecords = 2048;
 constexpr std::uint64_t kMaxStaging = std::uint64_t{256} << 20;  // larger writes wait for their turn instead of being copied twice
 
@@ -32,14 +33,18 @@ class CpuProgram final : public DeviceProgram {
       : object_(std::move(object)),
         entry_(reinterpret_cast<HostEntry>(reinterpret_cast<std::uintptr_t>(object_->entry()))),
         static_bytes_(round_up(code.static_shared_bytes, 16)),
-        context_bytes_(code.context_bytes) {}
+        context_bytes_(code.context_bytes),
+        context_bytes_per_warp_(code.context_bytes_per_warp) {}
   HostEntry entry() const { return entry_; }
-  std::uint64_t scratch_bytes(std::uint32_t dynamic_shared) const { return static_bytes_ + round_up(dynamic_shared, 64) + context_bytes_; }
+  std::uint64_t scratch_bytes(const std::array<std::uint32_t, 3>& block, std::uint32_t dynamic_shared) const {
+    const std::uint64_t warps = (std::uint64_t{block[0]} * block[1] * block[2] + kWarp - 1) / kWarp;
+    return static_bytes_ + round_up(dynamic_shared, 64) + context_bytes_ + warps * context_bytes_per_warp_;
+  }
 
  private:
   std::shared_ptr<const LoadedObject> object_;
   HostEntry entry_;
-  std::uint64_t static_bytes_, context_bytes_;
+  std::uint64_t static_bytes_, context_bytes_, context_bytes_per_warp_;
 };
 
 // How many rows of an operation a thread copies at a time.
@@ -115,10 +120,10 @@ void run_operation(const Operation& op, std::uint64_t first, std::uint64_t last,
   switch (op.kind) {
     case Task::Kind::Launch: {
       const auto& program = static_cast<const CpuProgram&>(*op.program);
-      const std::uint64_t bytes = program.scratch_bytes(op.dynamic_shared);
+      const std::uint64_t bytes = program.scratch_bytes(op.block, op.dynamic_shared);
       void* memory = scratch.at_least(bytes);
       if (memory == nullptr) return report_no_scratch(*op.fault, bytes);
-      const HostGrid grid{{op.grid[0], op.grid[1], op.grid[2]}, op.dynamic_shared, &nanoseconds};
+      const HostGrid grid{{op.grid[0], op.grid[1], op.grid[2]}, op.dynamic_shared, &nanoseconds, {op.block[0], op.block[1], op.block[2]}};
       program.entry()(op.params, &grid, first, last, memory);
       return;
     }

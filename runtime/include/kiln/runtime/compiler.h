@@ -17,12 +17,14 @@ enum class TargetKind : std::uint8_t { Ptx, Host };
 // Everything that decides the bytes, next to the IR. The cache key is made of all of it (one serialiser: runtime/src/program_key.cpp).
 struct CompileOptions {
   TargetKind target = TargetKind::Host;
-  std::string arch;                             // Ptx: "sm_80"; Host: "x86-64-v3", "x86-64-v4", "x86-64-v2", "x86-64"
-  std::uint32_t ptx_version = 0;                // Ptx: 0 = the lowest that has what the kernel uses; else e.g. 78, an upper bound
-  std::array<std::uint32_t, 3> block{0, 0, 0};  // Host: always the exact block shape. Ptx: {0,0,0} unless the kernel declares one
-  bool block_multiple_of_32 = false;            // Ptx
-  bool aligned16 = false;                       // every buffer pointer is 16-byte aligned
-  bool line_info = true;                        // Ptx: .loc lines
+  std::string arch;               // Ptx: "sm_80"; Host: "x86-64-v3", "x86-64-v4", "x86-64-v2", "x86-64"
+  std::uint32_t ptx_version = 0;  // Ptx: 0 = the lowest that has what the kernel uses; else e.g. 78, an upper bound
+  // Host: the exact block shape; or {0,1,1}, a row of threads that each launch says the length of; or {0,0,0}, any shape, which each
+  // launch says. Nothing else. A kernel that declares its block is compiled for that one only. Ptx: {0,0,0} unless the kernel declares one.
+  std::array<std::uint32_t, 3> block{0, 0, 0};
+  bool block_multiple_of_32 = false;  // Ptx
+  bool aligned16 = false;             // every buffer pointer is 16-byte aligned
+  bool line_info = true;              // Ptx: .loc lines
 };
 
 // A compiled kernel. `code` is PTX text or an ELF relocatable object that imports at most memcpy, memmove and memset.
@@ -31,18 +33,21 @@ struct CompiledCode {
   std::string symbol;             // the entry
   std::uint32_t ptx_version = 0;  // Ptx: what .version says, e.g. 63
   std::uint64_t static_shared_bytes = 0;
-  std::uint64_t context_bytes = 0;  // Host: extra scratch of one block (values carried over barriers), after shared memory
+  std::uint64_t context_bytes = 0;           // Host: extra scratch of one block (values carried over barriers), after shared memory
+  std::uint64_t context_bytes_per_warp = 0;  // and so much more for each warp of the launch's block, a partial one too; an exact block: 0
 };
 
 // Signature of a Host entry. Runs blocks [first, last) in ascending linear order (x fastest) on the calling thread.
 //   params   one block laid out by ir::param_layout(kernel, kernel.options.checked)
-//   scratch  64-byte aligned: static shared bytes rounded up to 16, then dynamic shared bytes rounded up to 64, then context_bytes;
-//   contents arbitrary
-//   grid     global_time gives nanoseconds that never run backwards; only kernels with that operation call it
+//   scratch  64-byte aligned: static shared bytes rounded up to 16, then dynamic shared bytes rounded up to 64, then context_bytes, then
+//   context_bytes_per_warp for each warp of the block; contents arbitrary
+//   grid     global_time gives nanoseconds that never run backwards; only kernels with that operation call it. block is the launch's: 1 to
+//   1024 in x and y, 1 to 64 in z, at most 1024 threads, y and z 1 where the code is for a row; code for an exact block does not look.
 struct HostGrid {
   std::uint32_t grid[3];
   std::uint32_t dynamic_shared_bytes;
   std::uint64_t (*global_time)() = nullptr;
+  std::uint32_t block[3] = {};
 };
 using HostEntry = void (*)(const void* params, const HostGrid* grid, std::uint64_t first, std::uint64_t last, void* scratch);
 
@@ -76,7 +81,7 @@ class Compiler {
 
 // What both sides must agree on before a pointer is used. Filled from constants compiled into each side.
 struct CodegenIdentity {
-  std::uint32_t interface_version = 2;
+  std::uint32_t interface_version = 3;
   char build_id[64] = {};
   char llvm_version[16] = {};
 };
