@@ -94,3 +94,21 @@ build_tree() {
   fi
   if ! grep -q 'no work to do' "$tree/build.log"; then say "built $tree in $((SECONDS - started)) s"; fi
 }
+
+# make_site: docs/ as a site, whole or not at all.
+make_site() {
+  local new=build/site.new
+  if ! command -v mkdocs >/dev/null 2>&1; then
+    echo "dev: there is no mkdocs; install it (third_party/packages.txt)" >&2
+    return 1
+  fi
+  rm -rf "$new"
+  if ! mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml --site-dir "$PWD/$new" >&2; then
+    rm -rf "$new"
+    echo "dev: no site was made" >&2
+    return 1
+  fi
+  rm -rf build/site
+  mv "$new" build/site
+  say "the site is build/site/index.html"
+}

@@ -139,6 +139,24 @@ TEST_CASE("every link of a page leads to a file that is there, and to a heading 
   CHECK(links > 100);
 }
 
+TEST_CASE("every page of docs/ is in the navigation of the site, once, and a link from the contents or the language's page leads to it") {
+  std::vector<std::string> wanted, listed;
+  for (const std::string& page : pages(kRoot))
+    if (page.starts_with("docs/")) wanted.push_back(page.substr(5));
+  const std::string file = read_file(kRoot + "/docs/site/mkdocs.yml");
+  const std::regex entry(R"(\n *- [^#\n]*: ([^ \n]+\.md)(?=\n))");  // what is commented out has no page yet
+  const std::string navigation = file.substr(file.find("\nnav:"));
+  for (std::sregex_iterator at(navigation.begin(), navigation.end(), entry), end; at != end; ++at) listed.push_back((*at)[1]);
+  for (const std::string& page : wanted)
+    CHECK_MESSAGE(std::count(listed.begin(), listed.end(), page) == 1, "docs/" << page << ": once in nav: of docs/site/mkdocs.yml");
+  for (const std::string& page : listed)
+    CHECK_MESSAGE(std::count(wanted.begin(), wanted.end(), page) == 1, "docs/site/mkdocs.yml names docs/" << page);
+  const std::string contents = read_file(kRoot + "/docs/README.md") + read_file(kRoot + "/docs/language.md");
+  for (const std::string& page : wanted)
+    CHECK_MESSAGE((page == "README.md" || contents.find("](" + page + ")") != std::string::npos), "docs/README.md links to " << page);
+  CHECK(listed.size() > 30);
+}
+
 TEST_CASE("every test that a page names is there") {
   std::size_t named = 0;
   for (const std::string& page : pages(kRoot)) {
