@@ -45,6 +45,7 @@ class FieldReader {
   explicit FieldReader(std::string_view bytes) : left_(bytes) {}
   bool good() const { return good_; }
   bool whole() const { return good_ && left_.empty(); }  // and nothing was left over
+  void fail() { good_ = false; }                         // what was read fits its field, and not its meaning
 
   template <NumberField T>
   void operator()(const char*, T& v) {

@@ -26,8 +26,8 @@ std::string index() { return read_file(kRoot + "/docs/errors.md"); }
 std::vector<std::string> sources() {
   std::vector<std::string> all;
   for (const char* folder :
-       {"dsl/src", "dsl/include/kiln/dsl", "runtime/src", "runtime/src/environment", "runtime/src/failure", "runtime/src/collective",
-        "runtime/src/capture", "runtime/src/memory", "runtime/src/profile", "runtime/cuda", "runtime/cpu"})
+       {"dsl/src", "dsl/include/kiln/dsl", "runtime/src", "runtime/src/bundle", "runtime/src/environment", "runtime/src/failure",
+        "runtime/src/collective", "runtime/src/capture", "runtime/src/memory", "runtime/src/profile", "runtime/cuda", "runtime/cpu"})
     for (const auto& entry : fs::directory_iterator(kRoot + "/" + folder))
       if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
         all.push_back(std::string(folder) + "/" + entry.path().filename().string());
@@ -54,6 +54,10 @@ const std::vector<std::string> kSentences{"dsl/src/control.cpp",
                                           "ir/src/verify_structure.cpp",
                                           "runtime/src/adopted_memory.cpp",
                                           "runtime/src/buffer.cpp",
+                                          "runtime/src/bundle/format.cpp",
+                                          "runtime/src/bundle/modules.cpp",
+                                          "runtime/src/bundle/read.cpp",
+                                          "runtime/src/bundle/write.cpp",
                                           "runtime/src/capture/capture_state.cpp",
                                           "runtime/src/capture/captures.cpp",
                                           "runtime/src/capture/graph.cpp",

@@ -102,6 +102,11 @@ std::optional<std::string> unpack(std::string_view packed) {
   return out;
 }
 
+std::optional<std::uint64_t> packed_size(std::string_view packed) {
+  if (packed.size() < kHead) return std::nullopt;
+  return get(packed.substr(1));
+}
+
 std::string serialise(const CompiledCode& code) {
   std::string out;
   out.reserve(code.code.size() + 256);

@@ -18,7 +18,8 @@ std::string hex(std::string_view bytes);
 // Bytes behind one that says how they are packed, and their size. Nothing larger than kMostUnpacked is taken.
 inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 30;
 std::string pack(std::string_view bytes);
-std::optional<std::string> unpack(std::string_view packed);  // none: it is not what pack() gives
+std::optional<std::string> unpack(std::string_view packed);         // none: it is not what pack() gives
+std::optional<std::uint64_t> packed_size(std::string_view packed);  // of what unpack() would give
 
 std::string serialise(const CompiledCode& code);
 std::optional<CompiledCode> read_compiled_code(std::string_view bytes);
