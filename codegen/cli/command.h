@@ -51,6 +51,7 @@ struct Options {
   std::vector<std::string> filter_kernels, paths;
   std::string most_bytes, unused;
   bool drop = false;
+  std::string shell;  // completions
   bool show_ir = false, show_llvm = false, show_ptx = false, show_io = false;
 };
 
@@ -61,6 +62,8 @@ int list_command(const Options& options);
 int show_command(const Options& options);
 int emit_command(const Options& options);
 int run_command(const Options& options);
+int completions_command(const Options& options);
+int man_command(const Options& options);
 int env_path_command(const Options& options);
 int env_list_command(const Options& options);
 int env_show_command(const Options& options);

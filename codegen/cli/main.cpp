@@ -7,6 +7,7 @@
 #include <map>
 
 #include "command.h"
+#include "command_table.h"
 #include "kiln/ir/diagnostic.h"
 #include "names.h"
 
@@ -59,90 +60,43 @@ namespace {
 
 struct Command {
   CLI::App* app;
-  int (*run)(const Options&);
+  const CommandSpec* spec;
 };
 
+void add_option(CLI::App& app, const OptionSpec& spec, Options& o) {
+  if (const auto* to = std::get_if<bool Options::*>(&spec.into)) {
+    app.add_flag(spec.name, o.**to, spec.what);
+    return;
+  }
+  CLI::Option* option = nullptr;
+  if (const auto* one = std::get_if<std::string Options::*>(&spec.into)) option = app.add_option(spec.name, o.**one, spec.what);
+  else option = app.add_option(spec.name, o.*std::get<std::vector<std::string> Options::*>(spec.into), spec.what);
+  if (spec.required) option->required();
+  if (!spec.value.empty()) option->type_name(spec.value);
+  switch (spec.takes) {
+    case Takes::Nothing:
+    case Takes::Several: break;
+    case Takes::One:
+      if (spec.positional()) option->expected(1);
+      break;
+    case Takes::Each: option->expected(1)->take_all(); break;
+    case Takes::List: option->delimiter(',')->expected(1)->take_all(); break;
+  }
+}
+
 std::vector<Command> add_commands(CLI::App& app, Options& o) {
-  std::vector<Command> commands;
-  CLI::App* above = &app;
-  const auto add = [&](const char* name, const char* what, int (*run)(const Options&)) {
-    CLI::App* sub = above->add_subcommand(name, what);
-    sub->add_flag("--json", o.json, "Print one JSON document");
-    commands.push_back({sub, run});
-    return sub;
-  };
-  const auto add_source = [&](CLI::App* sub) { sub->add_option("SOURCE", o.source, "A kernel library or a .kir file")->required(); };
-  const auto add_kernel = [&](CLI::App* sub) { sub->add_option("KERNEL", o.kernels, "KERNEL[@param=value,...]")->required()->expected(1); };
-  const auto add_mode = [&](CLI::App* sub) { sub->add_option("--mode", o.mode, "checked or unchecked; the kernel's own unless given"); };
-
-  add("devices", "What can run kernels here", devices_command);
-  add("doctor", "What works here and, for the rest, why not", doctor_command);
-  CLI::App* list = add("list", "The kernels of a library or a .kir file", list_command);
-  add_source(list);
-
-  CLI::App* show = add("show", "One kernel: its summary, or its IR, LLVM IR, PTX or IO", show_command);
-  add_source(show);
-  add_kernel(show);
-  add_mode(show);
-  show->add_flag("--ir", o.show_ir, "The kernel as recorded, good as a .kir file");
-  show->add_flag("--llvm", o.show_llvm, "The LLVM IR handed to the backend");
-  show->add_flag("--ptx", o.show_ptx, "The PTX text");
-  show->add_flag("--io", o.show_io, "Declared and proven IO of each buffer");
-  show->add_option("--arch", o.arch, "For --llvm and --ptx; the oldest possible unless given");
-  show->add_option("--block", o.block, "X,Y,Z");
-
-  CLI::App* emit = add("emit", "Files of code for a launcher of one's own; all or nothing", emit_command);
-  add_source(emit);
-  emit->add_option("KERNEL", o.kernels, "KERNEL[@param=value,...]; all with their defaults unless given");
-  emit->add_option("--arch", o.arch, "sm_80,sm_90,x86-64-v3 ...")->delimiter(',')->expected(1)->take_all();
-  emit->add_option("--emit", o.emit, "ptx,cubin,object,llvm,kir,json")->delimiter(',')->expected(1)->take_all()->required();
-  emit->add_option("--block", o.block, "X,Y,Z: the block shape that code is made for");
-  emit->add_option("-o,--output", o.out_dir, "The folder to write into")->required();
-  add_mode(emit);
-
-  CLI::App* run = add("run", "One launch; prints its outputs or its failure as JSON", run_command);
-  add_source(run);
-  add_kernel(run);
-  add_mode(run);
-  run->add_option("--grid", o.grid, "X,Y,Z blocks")->required();
-  run->add_option("--block", o.block, "X,Y,Z threads")->required();
-  run->add_option("--shared", o.shared, "Bytes of dynamic shared memory");
-  run->add_option("--arg", o.args, "in:f32:[1,2,3]  in:f32:@file  in:u32:iota:1024  out:f32:32x32  inout:...  f32:2.5")
-      ->expected(1)
-      ->take_all();
-  run->add_option("--device", o.device, "cpu, cpu:N, cuda or cuda:N; the default device unless given");
-  run->add_flag("--bits", o.bits, "Values as hexadecimal bit patterns");
-
-  above = app.add_subcommand("env", "The environment, where compiled kernels are kept (KILN_ENV)");
-  above->require_subcommand(1);
-  const auto add_filter = [&](CLI::App* sub) {
-    sub->add_option("--kernel", o.filter_kernels, "Only of this kernel: its whole name, or its last part")->expected(1)->take_all();
-    sub->add_option("--arch", o.arch, "Only for these architectures: sm_80,x86-64-v3 ...")->delimiter(',')->expected(1)->take_all();
-  };
-  const auto add_paths = [&](CLI::App* sub, const char* name, const char* what) {
-    return sub->add_option(name, o.paths, what)->required();
-  };
-  add("path", "Where it lies, and whether it can be used", env_path_command);
-  add_filter(add("list", "Its entries, the last used first", env_list_command));
-  add_paths(add("show", "All about an entry", env_show_command), "ENTRY", "The beginning of its id, or a kernel's name")->expected(1);
-  add("verify", "Holds each entry against its checksum; exits 1 where one is damaged", env_verify_command)
-      ->add_flag("--drop", o.drop, "Remove damaged entries");
-  CLI::App* prune = add("prune", "Removes what was not used for longest", env_prune_command);
-  prune->add_option("--max-bytes", o.most_bytes, "Down to a size: 500M, 1G");
-  prune->add_option("--unused", o.unused, "What was not used for so long: 30d, 12h");
-  add("clear", "Removes all entries", env_clear_command);
-  CLI::App* exported = add("export", "Entries into a file, to be imported or read as a layer elsewhere", env_export_command);
-  add_paths(exported, "FILE", "The file to write")->expected(1);
-  add_filter(exported);
-  add_paths(add("import", "Entries of exported files", env_import_command), "FILE", "Files that kiln env export wrote");
-  add_paths(add("merge", "Entries of other environments", env_import_command), "FOLDER", "Folders with an environment");
-  CLI::App* why = add("why", "Whether a kernel is there, and else what differs", env_why_command);
-  add_source(why);
-  add_kernel(why);
-  add_mode(why);
-  why->add_option("--arch", o.arch, "What it is compiled for; this CPU unless given")->delimiter(',')->expected(1)->take_all();
-  why->add_option("--block", o.block, "X,Y,Z");
-  return commands;
+  for (const GroupSpec& g : groups()) app.add_subcommand(g.name, g.summary)->require_subcommand(1);
+  std::vector<Command> all;
+  for (const CommandSpec& spec : commands()) {
+    const std::size_t space = spec.name.find(' ');
+    CLI::App* above = space == std::string::npos ? &app : app.get_subcommand(spec.name.substr(0, space));
+    CLI::App* sub = above->add_subcommand(space == std::string::npos ? spec.name : spec.name.substr(space + 1), spec.summary);
+    add_option(*sub, json_option(), o);
+    for (const OptionSpec& option : spec.options) add_option(*sub, option, o);
+    sub->footer(help_footer(spec));
+    all.push_back({sub, &spec});
+  }
+  return all;
 }
 
 // CLI11's complaint with what was probably meant.
@@ -197,13 +151,13 @@ int report(int exit_code, bool json, const std::string& text) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Kiln: kernels from C++, compiled and run without a toolkit"};
+  CLI::App app{one_line_about()};
   app.name("kiln");
   app.set_version_flag("--version", std::string("kiln ") + KILN_VERSION);
   app.require_subcommand(1);
   Options options;
-  const std::vector<Command> commands = add_commands(app, options);
-  app.footer("'kiln COMMAND --help' and 'kiln help COMMAND' have the options of one.");
+  const std::vector<Command> all = add_commands(app, options);
+  app.footer("'kiln COMMAND --help' and 'kiln help COMMAND' have the options and examples of one.");
   bool json = false;  // as far as can be told when the rest does not parse
   for (int i = 1; i < argc; ++i) json = json || std::string_view(argv[i]) == "--json";
   if (argc < 2) std::fputs(app.help().c_str(), stderr);
@@ -213,9 +167,9 @@ int run(int argc, char** argv) {
     return report(kUsage, json, complaint(app, error));
   }
   try {
-    for (const Command& command : commands) {
+    for (const Command& command : all) {
       if (!command.app->parsed()) continue;
-      const int exit_code = command.run(options);
+      const int exit_code = command.spec->run(options);
       // What did not reach the reader was not done.
       if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
         return report(kFailed, false, "the output could not be written to the standard output");
