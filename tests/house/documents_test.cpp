@@ -78,11 +78,12 @@ TEST_CASE("the pages show their code and texts as the sources have them; ./dev d
   }
 }
 
-TEST_CASE("all code of the language's pages and of the CUDA device's comes from sources that tests compile") {
+TEST_CASE("all code of the language's pages, of the CUDA device's and of those that teach comes from sources that tests compile") {
   std::vector<std::string> all = files("docs/language", ".md");
   all.push_back("docs/language.md");
   all.push_back("docs/errors.md");
   all.push_back("docs/cuda.md");
+  all.push_back("docs/porting.md");
   for (const std::string& page : all) {
     CAPTURE(page);
     std::istringstream in(read_file(kRoot + "/" + page));
