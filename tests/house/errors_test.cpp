@@ -6,6 +6,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "house/page_text.h"
 #include "kiln/runtime/error.h"
@@ -25,12 +26,10 @@ std::string index() { return read_file(kRoot + "/docs/errors.md"); }
 // The sources of the product's host side, but for the command line, which prints what others say.
 std::vector<std::string> sources() {
   std::vector<std::string> all;
-  for (const char* folder :
-       {"dsl/src", "dsl/include/kiln/dsl", "runtime/src", "runtime/src/bundle", "runtime/src/environment", "runtime/src/failure",
-        "runtime/src/collective", "runtime/src/capture", "runtime/src/memory", "runtime/src/profile", "runtime/cuda", "runtime/cpu"})
-    for (const auto& entry : fs::directory_iterator(kRoot + "/" + folder))
-      if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
-        all.push_back(std::string(folder) + "/" + entry.path().filename().string());
+  for (const char* folder : {"dsl", "runtime"})
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot + "/" + folder))
+      if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h") all.push_back(fs::relative(entry.path(), kRoot).string());
+  std::sort(all.begin(), all.end());
   return all;
 }
 
@@ -230,6 +229,32 @@ TEST_CASE("every sentence in the index of errors is one of the sources") {
         }
       }
   }
+}
+
+TEST_CASE("every row of the index says what happened and what to do; where it leaves that to the sentence, the sentence says it") {
+  std::string page = index();
+  page = page.substr(0, page.find("\n## The C++ compiler"));
+  std::istringstream in(page);
+  std::size_t rows = 0;
+  std::ptrdiff_t remedy = -1;
+  std::vector<std::string> header;
+  for (std::string line, before; std::getline(in, line); before = line) {
+    CAPTURE(line);
+    if (line.starts_with("|---")) {
+      header = table_rows(before + "\n").at(0);
+      remedy = std::find(header.begin(), header.end(), " what to do ") - header.begin();
+      CHECK_MESSAGE(remedy < std::ssize(header), "a table without the column 'what to do': " << before);
+    }
+    if (!line.starts_with("| ") || line.find(" what to do ") != std::string::npos) continue;
+    const std::vector<std::string> cells = table_rows(line + "\n").at(0);
+    REQUIRE(cells.size() == header.size());
+    ++rows;
+    CHECK(word_count(cells[1]) > 0);
+    const std::string says = std::regex_replace(cells.at(static_cast<std::size_t>(remedy)), std::regex("^ `[A-Za-z]+`: "), " ");
+    if (says == " that ") CHECK((cells[0] + cells[1]).find("; ") != std::string::npos);
+    else CHECK(word_count(says) > 1);
+  }
+  CHECK(rows > 250);
 }
 
 TEST_CASE("every sentence that the C++ compiler can print has a mistake that brings it") {
