@@ -38,6 +38,12 @@ if(KILN_SANITIZE)
   target_link_options(kiln_build INTERFACE -fsanitize=${KILN_SANITIZE})
 endif()
 
+# kiln_like_build(TARGET): the options of kiln_build, without linking it: an archive passes on what it links, and kiln_build is not for others.
+function(kiln_like_build target)
+  target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:kiln_build,INTERFACE_COMPILE_OPTIONS>)
+  target_link_options(${target} PRIVATE $<TARGET_PROPERTY:kiln_build,INTERFACE_LINK_OPTIONS>)
+endfunction()
+
 # kiln_area(NAME ...): a library of one area. Sources are the folder's *.cpp files below the given subfolders.
 function(kiln_area name)
   cmake_parse_arguments(A "" "" "SUBDIRS;LINK;PRIVATE_LINK" ${ARGN})
@@ -51,7 +57,8 @@ function(kiln_area name)
     target_include_directories(kiln_${name} PUBLIC
       $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
       PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-    target_link_libraries(kiln_${name} PUBLIC ${A_LINK} PRIVATE $<BUILD_INTERFACE:kiln_build> ${A_PRIVATE_LINK})
+    target_link_libraries(kiln_${name} PUBLIC ${A_LINK} PRIVATE ${A_PRIVATE_LINK})
+    kiln_like_build(kiln_${name})
     target_compile_features(kiln_${name} PUBLIC cxx_std_23)
     target_link_options(kiln_${name} PRIVATE -Wl,-Bsymbolic-functions)  # a call within the library goes straight there
   else()

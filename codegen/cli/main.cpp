@@ -4,12 +4,14 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <map>
 
 #include "command.h"
 #include "command_table.h"
 #include "kiln/ir/diagnostic.h"
 #include "names.h"
+#include "source.h"
 
 namespace kiln::cli {
 
@@ -71,13 +73,15 @@ void add_option(CLI::App& app, const OptionSpec& spec, Options& o) {
   CLI::Option* option = nullptr;
   if (const auto* one = std::get_if<std::string Options::*>(&spec.into)) option = app.add_option(spec.name, o.**one, spec.what);
   else option = app.add_option(spec.name, o.*std::get<std::vector<std::string> Options::*>(spec.into), spec.what);
-  if (spec.required) option->required();
+  // A program with kernels needs no SOURCE; what else was left out is told when the words are there (settle_source).
+  const bool settled = has_own_kernels() && spec.positional() && (spec.words == Words::Source || spec.words == Words::Kernel);
+  if (spec.required && !settled) option->required();
   if (!spec.value.empty()) option->type_name(spec.value);
   switch (spec.takes) {
     case Takes::Nothing:
     case Takes::Several: break;
     case Takes::One:
-      if (spec.positional()) option->expected(1);
+      if (spec.positional()) option->expected(settled ? 0 : 1, 1);
       break;
     case Takes::Each: option->expected(1)->take_all(); break;
     case Takes::List: option->delimiter(',')->expected(1)->take_all(); break;
@@ -97,6 +101,22 @@ std::vector<Command> add_commands(CLI::App& app, Options& o) {
     all.push_back({sub, &spec});
   }
   return all;
+}
+
+// In a program with kernels of its own, as if it had been named as the source.
+void settle_source(const CommandSpec& command, Options& options) {
+  const OptionSpec* kernel = nullptr;
+  bool source = false;
+  for (const OptionSpec& o : command.options) {
+    if (o.positional() && o.words == Words::Source) source = true;
+    if (o.positional() && o.words == Words::Kernel) kernel = &o;
+  }
+  if (!source || !has_own_kernels()) return;
+  leave_out_source(options.source, options.kernels);
+  if (kernel == nullptr && !options.kernels.empty()) usage("'" + options.kernels.back() + "' is one word too many for " + command.name);
+  if (kernel != nullptr && kernel->required && options.kernels.empty()) usage(command.name + ": KERNEL is required");
+  if (kernel != nullptr && kernel->takes == Takes::One && options.kernels.size() > 1)
+    usage("'" + options.kernels.back() + "' is one word too many for " + command.name);
 }
 
 // CLI11's complaint with what was probably meant.
@@ -122,7 +142,7 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
     }
     return "'" + left.front() + "' is one word too many for " + at->get_name();
   }
-  if (incomplete) return std::string("a command is missing; 'kiln ") + (at == &app ? "" : at->get_name() + " ") + "--help' lists them";
+  if (incomplete) return "a command is missing; '" + app.get_name() + " " + (at == &app ? "" : at->get_name() + " ") + "--help' lists them";
   std::string text = error.what();
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return at->get_name() + ": " + text;
@@ -152,7 +172,7 @@ int report(int exit_code, bool json, const std::string& text) {
 
 int run(int argc, char** argv) {
   CLI::App app{one_line_about()};
-  app.name("kiln");
+  app.name(has_own_kernels() && argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "kiln");
   app.set_version_flag("--version", std::string("kiln ") + KILN_VERSION);
   app.require_subcommand(1);
   Options options;
@@ -169,6 +189,7 @@ int run(int argc, char** argv) {
   try {
     for (const Command& command : all) {
       if (!command.app->parsed()) continue;
+      settle_source(*command.spec, options);
       const int exit_code = command.spec->run(options);
       // What did not reach the reader was not done.
       if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)

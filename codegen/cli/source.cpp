@@ -27,7 +27,7 @@ class TextSource : public Source {
     std::vector<SourceKernel> all;
     for (const auto& variant : variants_) {
       const ir::Kernel& k = variant->recorded();
-      SourceKernel one{k.name, ir::to_string(k, k.loc), {}, {}, {""}};
+      SourceKernel one{k.name, ir::to_string(k, k.loc), {}, {}, {""}, ""};
       for (const ir::Param& p : k.params) one.params.push_back({p.name, signature_type(k, p)});
       all.push_back(std::move(one));
     }
@@ -48,24 +48,13 @@ class TextSource : public Source {
   std::vector<std::shared_ptr<const Variant>> variants_;
 };
 
-class LibrarySource : public Source {
+// Kernels of the registry.
+class RegisteredSource : public Source {
  public:
-  explicit LibrarySource(const std::string& path) : path_(path) {
-    const std::vector<const KernelEntry*> before = Registry::instance().kernels();
-    // Never closed: its kernels stay registered.
-    if (dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
-      const char* why = dlerror();
-      fail("'" + path + "' is no library that can be loaded: " + (why != nullptr ? why : "unknown reason"));
-    }
-    for (const KernelEntry* entry : Registry::instance().kernels())
-      if (std::find(before.begin(), before.end(), entry) == before.end()) entries_.push_back(entry);
-    if (entries_.empty())
-      fail("the library '" + path +
-           "' has no kernels: no KILN_KERNEL in it, or it was linked with another copy of Kiln than this program's");
-  }
+  RegisteredSource(std::string where, std::vector<const KernelEntry*> entries) : where_(std::move(where)), entries_(std::move(entries)) {}
   std::vector<SourceKernel> kernels() const override {
     std::vector<SourceKernel> all;
-    for (const KernelEntry* e : entries_) all.push_back({e->name(), e->place(), e->params(), e->axes(), e->configs()});
+    for (const KernelEntry* e : entries_) all.push_back({e->name(), e->place(), e->params(), e->axes(), e->configs(), e->config_type()});
     return all;
   }
   std::shared_ptr<const Variant> variant(const std::string& spec) const override {
@@ -77,7 +66,7 @@ class LibrarySource : public Source {
       names.push_back(e->name());
       known = known || e->name() == name || e->name().ends_with("::" + name);
     }
-    if (!known) usage(unknown("kernel", name, names) + " (in '" + path_ + "')");
+    if (!known) usage(unknown("kernel", name, names) + " (in " + where_ + ")");
     Result<const KernelEntry*> entry = Registry::instance().find(name);
     if (!entry) usage(one_line(entry.error()));
     Result<std::shared_ptr<const Variant>> variant = entry.value()->variant(config);
@@ -87,13 +76,38 @@ class LibrarySource : public Source {
   }
 
  private:
-  std::string path_;
+  std::string where_;  // "'libkernels.so'"
   std::vector<const KernelEntry*> entries_;
 };
+
+std::unique_ptr<Source> open_library(const std::string& path) {
+  const std::vector<const KernelEntry*> before = Registry::instance().kernels();
+  // Never closed: its kernels stay registered.
+  if (dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    const char* why = dlerror();
+    fail("'" + path + "' is no library that can be loaded: " + (why != nullptr ? why : "unknown reason"));
+  }
+  std::vector<const KernelEntry*> entries;
+  for (const KernelEntry* entry : Registry::instance().kernels())
+    if (std::find(before.begin(), before.end(), entry) == before.end()) entries.push_back(entry);
+  if (entries.empty())
+    fail("the library '" + path + "' has no kernels: no KILN_KERNEL in it, or it was linked with another copy of Kiln than this program's");
+  return std::make_unique<RegisteredSource>("'" + path + "'", std::move(entries));
+}
+
+bool is_self(const std::string& source) { return source == "self" || source == "-"; }
+
+std::unique_ptr<Source> open_self(const std::string& word) {
+  std::vector<const KernelEntry*> entries = Registry::instance().kernels();
+  if (entries.empty())
+    usage("'" + word + "' means the kernels of the program itself, and this one has none: name a kernel library or a .kir file");
+  return std::make_unique<RegisteredSource>("this program", std::move(entries));
+}
 
 }  // namespace
 
 std::unique_ptr<Source> Source::open(const std::string& path, Places places) {
+  if (is_self(path)) return open_self(path);
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (!std::filesystem::exists(status)) fail("no file '" + path + "'");
@@ -102,7 +116,47 @@ std::unique_ptr<Source> Source::open(const std::string& path, Places places) {
     fail("'" + path +
          "' is no regular file; a kernel library or a .kir file is needed, so write what comes through a pipe into a file first");
   if (path.ends_with(".kir")) return std::make_unique<TextSource>(path, places);
-  return std::make_unique<LibrarySource>(path);
+  return open_library(path);
+}
+
+std::vector<std::string> Source::expanded(const std::vector<std::string>& specs) const {
+  std::vector<std::string> all;
+  const auto add = [&](const std::string& spec) {
+    if (std::find(all.begin(), all.end(), spec) == all.end()) all.push_back(spec);
+  };
+  const std::vector<SourceKernel> there = kernels();
+  if (specs.empty())
+    for (const SourceKernel& k : there) add(k.name);
+  for (const std::string& spec : specs) {
+    if (!spec.ends_with("@*")) {
+      add(spec);
+      continue;
+    }
+    const std::string name = spec.substr(0, spec.size() - 2);
+    std::vector<std::string> names;
+    std::vector<const SourceKernel*> found;
+    for (const SourceKernel& k : there) {
+      names.push_back(k.name);
+      if (k.name == name || k.name.ends_with("::" + name)) found.push_back(&k);
+    }
+    if (found.empty()) usage(unknown("kernel", name, names));
+    if (found.size() > 1) usage("'" + spec + "' may be of " + plain_list({found[0]->name, found[1]->name}) + "; give the qualified name");
+    if (found[0]->axes.empty()) usage("'" + spec + "': kernel '" + found[0]->name + "' has no config, so there are no variants of it");
+    for (const std::string& config : found[0]->configs) add(found[0]->name + "@" + config);
+  }
+  return all;
+}
+
+bool has_own_kernels() {
+  static const bool own = !Registry::instance().kernels().empty();
+  return own;
+}
+
+void leave_out_source(std::string& source, std::vector<std::string>& kernels) {
+  const bool given = is_self(source) || source.find('/') != std::string::npos || source.ends_with(".so") || source.ends_with(".kir");
+  if (given) return;
+  if (!source.empty()) kernels.insert(kernels.begin(), source);
+  source = "self";
 }
 
 std::string signature_type(const ir::Kernel& kernel, const ir::Param& param) {

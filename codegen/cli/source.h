@@ -1,4 +1,4 @@
-// Where kernels come from: a kernel library (its KILN_KERNELs) or a .kir file, seen the same way.
+// Where kernels come from: a kernel library (its KILN_KERNELs), a .kir file, or this very program, seen the same way.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,6 +15,7 @@ struct SourceKernel {
   std::vector<ParamInfo> params;
   std::vector<ConfigAxis> axes;
   std::vector<std::string> configs;
+  std::string config_type;  // "ns::MatmulCfg"; empty: no config
 };
 
 class Source {
@@ -27,11 +28,20 @@ class Source {
   virtual std::vector<SourceKernel> kernels() const = 0;
   // KERNEL[@param=value,...]; what is not named takes its default. Throws Failed for an unknown kernel or parameter.
   virtual std::shared_ptr<const Variant> variant(const std::string& spec) const = 0;
+  // The kernels and variants that the words mean, each once: KERNEL@* is every config of a family, no word at all every kernel with its
+  // defaults. Throws Failed for an unknown family.
+  std::vector<std::string> expanded(const std::vector<std::string>& specs) const;
 
-  // Throws Failed: no such file, no regular file, neither a library nor .kir, a library that does not load or has no kernels; ir::IrError
-  // for a damaged .kir.
+  // A path, or "self" or "-" for the kernels of this program. Throws Failed: no such file, no regular file, neither a library nor .kir, a
+  // library that does not load or has no kernels, a program that has none; ir::IrError for a damaged .kir.
   static std::unique_ptr<Source> open(const std::string& path, Places places = Places::AsWritten);
 };
+
+// Whether this program has kernels of its own, as one has that links kiln::tool_main with its kernels: there SOURCE may be left out.
+bool has_own_kernels();
+// Such a program's words as if SOURCE had been given. `source` is one where it is "self", "-", a path with a '/' or ends with .so or .kir;
+// else it is the first of `kernels`.
+void leave_out_source(std::string& source, std::vector<std::string>& kernels);
 
 // "In<f32, 2>", "Val<u32>".
 std::string signature_type(const ir::Kernel& kernel, const ir::Param& param);

@@ -153,6 +153,7 @@ KernelCore::~KernelCore() {
 const std::string& KernelCore::name() const { return state_->name; }
 std::string KernelCore::place() const { return state_->place; }
 const std::vector<ConfigAxis>& KernelCore::axes() const { return state_->axes; }
+std::string KernelCore::config_type() const { return state_->space ? state_->space->struct_name : ""; }
 const ConfigSpace* KernelCore::config_space() const { return state_->space.get(); }
 
 std::vector<ParamInfo> KernelCore::params() const {

@@ -46,6 +46,11 @@ std::string format(const Member& m, std::uint64_t bits) {
   return "";
 }
 
+std::string type_text(const Member& m) {
+  const char* letter = m.kind == Member::Kind::Float ? "f" : m.kind == Member::Kind::Signed ? "i" : "u";
+  return m.kind == Member::Kind::Bool ? "bool" : letter + std::to_string(8 * m.bytes);
+}
+
 std::optional<std::uint64_t> parse(const Member& m, const std::string& text) {
   const std::uint64_t mask = m.bytes == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * m.bytes) - 1;
   switch (m.kind) {
@@ -127,6 +132,11 @@ std::vector<ConfigAxis> ConfigSpace::axes() const {
     ConfigAxis axis;
     axis.name = members[i].name;
     axis.default_value = format(members[i], defaults[i]);
+    axis.type = type_text(members[i]);
+    axis.enum_name = members[i].enum_name;
+    axis.enum_base = members[i].enum_base;
+    axis.enum_scoped = members[i].enum_scoped;
+    axis.offset = members[i].offset;
     for (std::uint64_t v : values[i]) axis.values.push_back(format(members[i], v));
     all.push_back(std::move(axis));
   }

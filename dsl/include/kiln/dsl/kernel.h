@@ -52,6 +52,7 @@ class KernelCore : public KernelEntry {
   std::string place() const override;
   std::vector<ParamInfo> params() const override;
   const std::vector<ConfigAxis>& axes() const override;
+  std::string config_type() const override;
   std::vector<std::string> configs() const override;
   Result<std::shared_ptr<const Variant>> variant(const std::string& config = "") const override;
 

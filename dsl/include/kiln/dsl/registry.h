@@ -16,6 +16,12 @@ struct ConfigAxis {
   std::string name;
   std::vector<std::string> values;  // as text; the first is the default; empty: any value of the member's type
   std::string default_value;
+  // What a header needs that declares the struct again:
+  std::string type;          // "u32", "f32", "bool"; of an enum: of its values
+  std::string enum_name;     // "ns::Mode" of an enum that can be declared without its values; empty otherwise
+  std::string enum_base;     // "unsigned char"
+  bool enum_scoped = false;  // an enum class
+  std::size_t offset = 0;    // in the struct, whose members may stand in another order than the axes
 };
 
 struct ParamInfo {
@@ -30,6 +36,7 @@ class KernelEntry {
   virtual std::string place() const = 0;        // "file.cpp:12"
   virtual std::vector<ParamInfo> params() const = 0;
   virtual const std::vector<ConfigAxis>& axes() const = 0;  // empty: no config
+  virtual std::string config_type() const = 0;              // "ns::MatmulCfg"; empty: no config
   // Every accepted config of the space as "tile=8,unroll=2"; {""} for a kernel without one.
   virtual std::vector<std::string> configs() const = 0;
   // The variant for a config given as "tile=8" (what is not named takes its default). Errors: unknown parameter (with the list), a value

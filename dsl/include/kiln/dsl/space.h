@@ -38,11 +38,32 @@ struct Member {
   std::string name;
   Kind kind = Kind::Unsigned;
   unsigned bytes = 4;
+  std::string enum_name, enum_base;  // as ConfigAxis has them, with the next two
+  bool enum_scoped = false;
+  std::size_t offset = 0;
   std::function<std::uint64_t(const void* config)> get;
   std::function<void(void* config, std::uint64_t bits)> set;
 };
 std::string format(const Member& member, std::uint64_t bits);
+std::string type_text(const Member& member);                                        // "u32"; of an enum: of its values
 std::optional<std::uint64_t> parse(const Member& member, const std::string& text);  // nothing: not a value of the member's type
+
+std::string type_name(const char* pretty_function);  // "ns::T" out of __PRETTY_FUNCTION__ of a template with one type parameter
+template <class T>
+std::string name_of() {
+  return type_name(__PRETTY_FUNCTION__);
+}
+template <class T>
+concept ScopedEnum = std::is_enum_v<T> && !std::is_convertible_v<T, std::underlying_type_t<T>>;
+// Whether `enum E : T;` may stand in another header: the type of its values is written down, and it lies in a namespace that has a name.
+template <class T>
+std::string declarable_enum() {
+  if constexpr (requires { T{0}; }) {
+    const std::string name = name_of<T>();
+    return name.find_first_of("({<") == std::string::npos ? name : "";
+  }
+  return "";
+}
 
 template <class M>
 std::uint64_t member_bits(M value) {
@@ -63,6 +84,13 @@ Member member(std::string name, M C::* pointer) {
     m.kind = std::is_signed_v<std::underlying_type_t<M>> ? Member::Kind::Signed : Member::Kind::Unsigned;
   else m.kind = std::is_signed_v<M> ? Member::Kind::Signed : Member::Kind::Unsigned;
   m.bytes = sizeof(M);
+  if constexpr (std::is_enum_v<M>) {
+    m.enum_name = declarable_enum<M>();
+    m.enum_base = name_of<std::underlying_type_t<M>>();
+    m.enum_scoped = ScopedEnum<M>;
+  }
+  const C config{};
+  m.offset = static_cast<std::size_t>(reinterpret_cast<const char*>(&(config.*pointer)) - reinterpret_cast<const char*>(&config));
   m.get = [pointer](const void* c) { return member_bits(static_cast<const C*>(c)->*pointer); };
   m.set = [pointer](void* c, std::uint64_t bits) { std::memcpy(&(static_cast<C*>(c)->*pointer), &bits, sizeof(M)); };
   return m;
@@ -116,12 +144,6 @@ C config_of(const ConfigSpace& space, const ConfigBits& bits) {
   C config{};
   for (std::size_t i = 0; i < space.members.size(); ++i) space.members[i].set(&config, bits[i]);
   return config;
-}
-
-std::string type_name(const char* pretty_function);  // "ns::T" out of __PRETTY_FUNCTION__ of a template with one type parameter
-template <class T>
-std::string name_of() {
-  return type_name(__PRETTY_FUNCTION__);
 }
 
 }  // namespace dsl
