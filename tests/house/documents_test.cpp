@@ -85,6 +85,7 @@ TEST_CASE("all code of the language's pages, of the CUDA device's and of those t
   all.push_back("docs/cuda.md");
   all.push_back("docs/porting.md");
   all.push_back("docs/tutorial.md");
+  all.push_back("docs/runtime-model.md");
   for (const std::string& page : all) {
     CAPTURE(page);
     std::istringstream in(read_file(kRoot + "/" + page));
