@@ -12,24 +12,51 @@
 #include "errors.h"
 #include "kiln/ir/decimal.h"
 #include "kiln/ir/floats.h"
+#include "variant_slot.h"
 
 namespace kiln::dsl {
-
-struct VariantSlot {
-  explicit VariantSlot(const ConfigBits& key_) : key(key_) {}
-  ConfigBits key;
-  mutable std::once_flag once;
-  mutable std::shared_ptr<const Variant> variant;  // set once
-  mutable std::optional<Error> error;              // of recording, or the space's refusal
-};
 
 const Variant& variant_of(const VariantSlot& slot) {
   if (slot.variant == nullptr) throw std::bad_alloc();
   return *slot.variant;
 }
 
-// In the place of one that could not be made.
-static const VariantSlot no_slot{ConfigBits{}};
+const VariantSlot& no_slot() {
+  static const VariantSlot slot{ConfigBits{}};
+  return slot;
+}
+
+std::string type_text(const ParamSpec& p) {
+  const std::string element(ir::name(p.type));
+  if (!p.is_buffer) return "Val<" + element + ">";
+  std::string text = p.access == ir::Access::In ? "In<" : p.access == ir::Access::Out ? "Out<" : "InOut<";
+  text += element;
+  if (p.rank != 1 || p.strided) text += ", " + std::to_string(p.rank);
+  if (p.strided) text += ", Strided";
+  return text + ">";
+}
+
+ir::Kernel signature_kernel(const std::string& name, std::span<const ParamSpec> params, const std::vector<std::string>& names,
+                            const Where& where) {
+  ir::Kernel kernel;
+  kernel.name = name;
+  ir::Builder builder(kernel);
+  if (where.line() != 0) builder.loc = {builder.file(where.file_name()), where.line()};
+  kernel.loc = builder.loc;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const ParamSpec& p = params[i];
+    if (p.is_buffer) builder.buffer(names[i], p.type, p.rank, p.access, p.strided);
+    else builder.scalar(names[i], p.type);
+  }
+  return kernel;
+}
+
+Error claim_outputs(std::span<const ParamSpec> params, std::span<const LaunchArg> args) noexcept {
+  const Error error = rt::no_host_memory();
+  for (std::size_t i = 0; i < args.size() && i < params.size(); ++i)
+    if (args[i].is_buffer && params[i].access != ir::Access::In) rt::claim(args[i].binding, error);
+  return error;
+}
 
 struct KernelCore::State {
   std::string name, place;
@@ -81,16 +108,6 @@ std::vector<std::string> declared_names(std::string_view text) {
     }
   }
   return names;
-}
-
-std::string type_text(const ParamSpec& p) {
-  const std::string element(ir::name(p.type));
-  if (!p.is_buffer) return "Val<" + element + ">";
-  std::string text = p.access == ir::Access::In ? "In<" : p.access == ir::Access::Out ? "Out<" : "InOut<";
-  text += element;
-  if (p.rank != 1 || p.strided) text += ", " + std::to_string(p.rank);
-  if (p.strided) text += ", Strided";
-  return text + ">";
 }
 
 // Launches, and the variants that are made for them, belong to the host.
@@ -192,18 +209,9 @@ Result<std::shared_ptr<const Variant>> KernelCore::variant(const std::string& co
 // --- recording ----------------------------------------------------------------------------------------------------------
 
 ir::Kernel KernelCore::signature(const ConfigBits& config) const {
-  ir::Kernel kernel;
-  kernel.name = state_->name;
-  if (state_->space && state_->space->problem.empty()) kernel.name += "@" + state_->space->text(config);
-  ir::Builder builder(kernel);
-  builder.loc = {builder.file(state_->where.file_name()), state_->where.line()};
-  kernel.loc = builder.loc;
-  for (std::size_t i = 0; i < state_->params.size(); ++i) {
-    const ParamSpec& p = state_->params[i];
-    if (p.is_buffer) builder.buffer(state_->param_names[i], p.type, p.rank, p.access, p.strided);
-    else builder.scalar(state_->param_names[i], p.type);
-  }
-  return kernel;
+  std::string full = state_->name;
+  if (state_->space && state_->space->problem.empty()) full += "@" + state_->space->text(config);
+  return signature_kernel(full, state_->params, state_->param_names, state_->where);
 }
 
 Result<ir::Kernel> KernelCore::record_bits(const ConfigBits& config) const {
@@ -238,7 +246,7 @@ const VariantSlot& KernelCore::slot(const ConfigBits& config) const {
   refuse_in_body(state_->name);  // recording this very kernel would wait for itself
   try {
     return recorded_slot(config);
-  } catch (const std::bad_alloc&) { return no_slot; }
+  } catch (const std::bad_alloc&) { return no_slot(); }
 }
 
 const VariantSlot& KernelCore::recorded_slot(const ConfigBits& config) const {
@@ -274,17 +282,12 @@ const VariantSlot& KernelCore::recorded_slot(const ConfigBits& config) const {
 const VariantSlot& KernelCore::default_slot() const {
   if (const VariantSlot* s = state_->default_slot.load(std::memory_order_acquire)) return *s;
   const VariantSlot& s = slot(state_->space ? state_->space->defaults : ConfigBits{});
-  if (&s == &no_slot) return s;
+  if (&s == &no_slot()) return s;
   state_->default_slot.store(&s, std::memory_order_release);
   return s;
 }
 
-Error KernelCore::out_of_memory(std::span<const LaunchArg> args) const noexcept {
-  const Error error = rt::no_host_memory();
-  for (std::size_t i = 0; i < args.size() && i < state_->params.size(); ++i)
-    if (args[i].is_buffer && state_->params[i].access != ir::Access::In) rt::claim(args[i].binding, error);
-  return error;
-}
+Error KernelCore::out_of_memory(std::span<const LaunchArg> args) const noexcept { return claim_outputs(state_->params, args); }
 
 // --- launch -----------------------------------------------------------------------------------------------------------------
 
@@ -321,7 +324,7 @@ namespace {
 // Calls `use(stream, request)` with the request of the call; where that cannot be made it is `lost(why)`, null for want of memory.
 template <class Use, class Lost>
 auto with_request(const Call& call, Use&& use, Lost&& lost) -> decltype(lost(nullptr)) {
-  refuse_in_body(call.target.kernel->name());
+  if (Recorder::active()) refuse_in_body(call.target.kernel->name());
   try {
     std::optional<Error> error;
     LaunchRequest request{.variant = &variant_of(*call.target.variant), .config = call.config, .args = call.args, .mode = call.target.mode};

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "src/bundle/format.h"
@@ -97,13 +98,19 @@ std::vector<ModulePin> pin_all() {
   return pins;
 }
 
+std::span<const BundleIndex::Entry> entries_of(const BundleIndex& index, std::string_view kernel) {
+  const auto first = std::lower_bound(index.entries.begin(), index.entries.end(), kernel,
+                                      [](const BundleIndex::Entry& entry, std::string_view name) { return entry.kernel < name; });
+  auto last = first;
+  while (last != index.entries.end() && last->kernel == kernel) ++last;
+  return {first, last};
+}
+
 std::string problem_text(const BundleModule::State& module, const std::string& problem) {
   return "'" + path_of(module) + "', bundles " + problem;
 }
 
 }  // namespace
-
-std::uint64_t bundle_generation() { return modules.generation.load(std::memory_order_acquire); }
 
 ModulePin::~ModulePin() {
   if (state_ == nullptr) return;
@@ -120,22 +127,20 @@ Embedded find_embedded(std::string_view kernel) {
   found.pins = pin_all();
   for (const ModulePin& pin : found.pins) {
     BundleModule::State& module = *pin;
-    const BundleIndex& index = index_of(module);
-    const auto less = [](const auto& a, const auto& b) {
-      const auto name = [](const auto& x) -> std::string_view {
-        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::string_view>) return x;
-        else return x.kernel;
-      };
-      return name(a) < name(b);
-    };
-    const auto [begin, end] = std::equal_range(index.entries.begin(), index.entries.end(), kernel, less);
-    for (auto entry = begin; entry != end; ++entry) {
-      auto bundle = Bundle::read(module.bytes.substr(entry->at));
+    for (const BundleIndex::Entry& entry : entries_of(index_of(module), kernel)) {
+      auto bundle = Bundle::read(module.bytes.substr(entry.at));
       if (bundle.has_value()) found.bundles.push_back({std::move(*bundle), path_of(module)});
       else found.problems.push_back(problem_text(module, bundle.error().data().message));
     }
   }
   return found;
+}
+
+bool is_embedded(std::string_view kernel) {
+  if (!any_bundles()) return false;
+  for (const ModulePin& pin : pin_all())
+    if (!entries_of(index_of(*pin), kernel).empty()) return true;
+  return false;
 }
 
 std::vector<std::string> embedded_kernels() {
@@ -203,6 +208,8 @@ BundleModule::~BundleModule() {
   }
   delete state_;
 }
+
+std::uint64_t embedded_generation() { return rt::modules.generation.load(std::memory_order_acquire); }
 
 std::vector<EmbeddedModule> embedded_modules() {
   std::vector<EmbeddedModule> all;

@@ -16,9 +16,6 @@ namespace kiln::rt {
 
 extern std::atomic<std::uint32_t> bundle_modules;  // how many are registered
 inline bool any_bundles() { return bundle_modules.load(std::memory_order_relaxed) != 0; }
-// Goes up whenever a module comes or goes: what was not found may be there now.
-std::uint64_t bundle_generation();
-
 // While one lives its module stays mapped, and whoever unloads it waits: read, and do nothing that blocks.
 class ModulePin {
  public:
@@ -44,6 +41,7 @@ struct Embedded {
   std::vector<std::string> problems;  // of modules that hold something that cannot be read
 };
 Embedded find_embedded(std::string_view kernel);
+bool is_embedded(std::string_view kernel);  // under that name, be it of use or not
 // The names of all kernels that are embedded, sorted, each once.
 std::vector<std::string> embedded_kernels();
 // The sentences about what is embedded and cannot be read, and about modules that could not be registered.

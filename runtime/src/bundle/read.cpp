@@ -52,7 +52,9 @@ std::string block_text(const std::array<std::uint32_t, 3>& block) {
   return std::to_string(block[0]) + "x" + std::to_string(block[1]) + "x" + std::to_string(block[2]);
 }
 
-std::string target_text(const BundleInfo::Item& item) {
+}  // namespace
+
+std::string to_string(const BundleInfo::Item& item) {
   std::string text = std::string(name(item.kind)) + " " + item.options.arch;
   std::string how;
   const auto add = [&](const std::string& fact) { how += (how.empty() ? "" : ", ") + fact; };
@@ -64,11 +66,9 @@ std::string target_text(const BundleInfo::Item& item) {
   return text + (how.empty() ? "" : " (" + how + ")");
 }
 
-}  // namespace
-
 std::string BundleInfo::targets() const {
   std::string text;
-  for (const Item& item : items) text += (text.empty() ? "" : ", ") + target_text(item);
+  for (const Item& item : items) text += (text.empty() ? "" : ", ") + to_string(item);
   return text;
 }
 
@@ -118,7 +118,7 @@ Result<std::string> Bundle::recorded() const {
 Result<BundleItem> Bundle::item(std::size_t i) const {
   return rt::or_no_memory([&]() -> Result<BundleItem> {
     const BundleInfo::Item& info = info_.items[i];
-    auto code = take(items_[i], std::string("its ") + target_text(info));
+    auto code = take(items_[i], std::string("its ") + to_string(info));
     if (!code.has_value()) return code.error();
     BundleItem item{info.kind, info.options, info.code};
     item.code.code = std::move(*code);

@@ -4,6 +4,7 @@
 
 #include "kiln/ir/param_layout.h"
 #include "kiln/ir/text.h"
+#include "src/bundle/builds.h"
 #include "src/bundle/format.h"
 #include "src/make_error.h"
 #include "src/server.h"
@@ -95,7 +96,7 @@ Result<std::string> write_bundle(const Variant& variant, ir::PrepareOptions::Mod
     info.interface_version = own.interface_version;
     info.build_id = own.build_id;
     info.llvm_version = own.llvm_version;
-    info.kiln_version = KILN_VERSION;
+    info.kiln_version = rt::own_kiln_version();
     info.params = params_of(kernel, (*prepared)->io);
     info.block_size = kernel.block_size;
     info.max_threads = kernel.max_threads;

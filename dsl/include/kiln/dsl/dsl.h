@@ -3,6 +3,7 @@
 #include "kiln/dsl/builtins.h"
 #include "kiln/dsl/composed.h"
 #include "kiln/dsl/control.h"
+#include "kiln/dsl/embedded.h"
 #include "kiln/dsl/head.h"
 #include "kiln/dsl/kernel.h"
 #include "kiln/dsl/math.h"

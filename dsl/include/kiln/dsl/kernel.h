@@ -41,7 +41,7 @@ struct Definition {
 };
 
 // Everything about a kernel that does not depend on its types.
-class KernelCore : public KernelEntry {
+class KernelCore : public KernelEntry, public LaunchedKernel {
  public:
   KernelCore(Definition definition, std::vector<ParamSpec> params, std::shared_ptr<const ConfigSpace> space);
   ~KernelCore() override;
@@ -61,8 +61,7 @@ class KernelCore : public KernelEntry {
   const VariantSlot& slot(const ConfigBits& config) const;
   const VariantSlot& default_slot() const;                         // O(1) after the first call
   Result<ir::Kernel> record_bits(const ConfigBits& config) const;  // a fresh recording, not verified
-  // Where the host has no memory for a launch: what it was to write is claimed. The error of the launch.
-  Error out_of_memory(std::span<const LaunchArg> args) const noexcept;
+  Error out_of_memory(std::span<const LaunchArg> args) const noexcept override;
 
  protected:
   // Runs the body under the current recorder.

@@ -5,10 +5,13 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "kiln/dsl/memory.h"
+#include "kiln/dsl/registry.h"
 #include "kiln/runtime/buffer.h"
 #include "kiln/runtime/client.h"
 #include "kiln/runtime/prepared.h"
@@ -106,6 +109,7 @@ struct ParamSpec {
   std::uint8_t rank = 0;
   ir::Access access = ir::Access::In;
   bool strided = false;
+  bool operator==(const ParamSpec&) const = default;
 };
 
 enum class Mismatch { None, Const, Element, Rank, NoBuffer, Number };
@@ -261,12 +265,24 @@ struct Arguments {
   }
 };
 
-class KernelCore;
 struct VariantSlot;
+
+// What a launch asks of its kernel, be that recorded here or embedded.
+class LaunchedKernel {
+ public:
+  virtual const std::string& name() const = 0;
+  virtual std::string place() const = 0;
+  virtual std::vector<ParamInfo> params() const = 0;
+  // Where the host has no memory for a launch: what it was to write is claimed. The error of the launch.
+  virtual Error out_of_memory(std::span<const LaunchArg> args) const noexcept = 0;
+
+ protected:
+  ~LaunchedKernel() = default;
+};
 
 // What is launched: a variant of a kernel, in a mode.
 struct Target {
-  const KernelCore* kernel = nullptr;
+  const LaunchedKernel* kernel = nullptr;
   const VariantSlot* variant = nullptr;
   ir::PrepareOptions::Mode mode = ir::PrepareOptions::Mode::AsKernel;
 };

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,6 +68,8 @@ struct BundleInfo {
   std::string targets() const;       // "PTX sm_80, sm_90; object x86-64-v3, any block": for people
 };
 
+std::string to_string(const BundleInfo::Item& item);  // "object x86-64-v3 (any block)"
+
 // The bytes of a bundle of `variant` in a mode: a multiple of 16 of them, the same on every run whatever the order of the items. Errors:
 // the kernel cannot be prepared; there is no item, one without code or whose kind is not that of its options, or two for the same target.
 Result<std::string> write_bundle(const Variant& variant, ir::PrepareOptions::Mode mode, std::vector<BundleItem> items);
@@ -76,6 +79,7 @@ Result<std::string> write_bundle(const Variant& variant, ir::PrepareOptions::Mod
 class Bundle {
  public:
   const BundleInfo& info() const { return info_; }
+  std::array<char, 16> item_digest(std::size_t i) const { return items_[i].digest; }  // of its bytes; equal ones are equal
   Result<std::string> recorded() const;          // the kernel as recorded, as canonical IR text. O(size)
   Result<BundleItem> item(std::size_t i) const;  // precondition: i < info().items.size(). O(size)
   std::uint64_t size() const { return bytes_.size(); }
@@ -122,5 +126,18 @@ struct EmbeddedModule {
   std::vector<std::string> problems;  // a sentence for each piece that cannot be read
 };
 std::vector<EmbeddedModule> embedded_modules();
+// Goes up whenever a module comes or goes.
+std::uint64_t embedded_generation();
+
+// What a launch without a recording takes: kiln/dsl/embedded.h is its typed face.
+struct EmbeddedVariant {
+  std::shared_ptr<const Variant> variant;
+  std::vector<BundleParam> params;
+  bool checked = false, unchecked = false;  // the modes in which it is embedded
+};
+// The kernel of that name that this process embeds, "ns::matmul@tile=8". Errors: it is not embedded (rule NotEmbedded; what is embedded is
+// listed), or by another build of Kiln only (ForeignBundle), or with several texts (EmbeddedClash), or its bytes are damaged.
+// O(size of the text).
+Result<EmbeddedVariant> embedded_variant(const std::string& kernel);
 
 }  // namespace kiln
