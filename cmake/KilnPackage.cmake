@@ -55,7 +55,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 install(EXPORT kilnTargets NAMESPACE kiln:: DESTINATION ${package_dir} COMPONENT dev)
 configure_package_config_file(cmake/kilnConfig.cmake.in "${CMAKE_BINARY_DIR}/generated/kilnConfig.cmake" INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/kilnConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-install(FILES "${CMAKE_BINARY_DIR}/generated/kilnConfig.cmake" "${CMAKE_BINARY_DIR}/kilnConfigVersion.cmake"
+install(FILES "${CMAKE_BINARY_DIR}/generated/kilnConfig.cmake" "${CMAKE_BINARY_DIR}/kilnConfigVersion.cmake" cmake/KilnKernels.cmake
   DESTINATION ${package_dir} COMPONENT dev)
 
 file(RELATIVE_PATH kiln_pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")

@@ -46,6 +46,8 @@ struct Options {
   std::vector<std::string> kernels;  // KERNEL[@param=value,...]
   std::vector<std::string> arch, emit;
   std::string mode, block, grid, shared, device, out_dir;
+  std::vector<std::string> variants, blocks, modes;  // of bundles
+  std::string embed, embed_header, embed_namespace, depfile;
   std::vector<std::string> args;
   bool bits = false;
   std::vector<std::string> filter_kernels, paths;

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "compile.h"
+#include "emit_bundle.h"
 #include "files.h"
 #include "kiln/ir/text.h"
 #include "manifest.h"
@@ -13,11 +14,12 @@
 namespace kiln::cli {
 namespace {
 
-const std::vector<std::string> kKinds{"ptx", "cubin", "object", "llvm", "kir", "json"};
+const std::vector<std::string> kKinds{"ptx", "cubin", "object", "llvm", "kir", "json", "bundle"};
 
 struct Plan {
   std::vector<std::string> kinds;
   std::vector<Arch> archs;
+  BundlePlan bundles;  // where they are asked for
   bool has(const char* kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }
   bool any(TargetKind target) const {
     return std::any_of(archs.begin(), archs.end(), [&](const Arch& a) { return a.kind == target; });
@@ -39,11 +41,14 @@ Plan make_plan(const Options& options) {
   for (const char* kind : {"ptx", "cubin"})
     if (plan.has(kind) && !gpu) usage(std::string("--emit ") + kind + " needs a GPU architecture in --arch, for example sm_80");
   if (plan.has("object") && !host) usage("--emit object needs a CPU level in --arch: " + plain_list(host_levels()));
+  if (plan.has("bundle")) plan.bundles = BundlePlan::of(options, plan.archs);
+  else BundlePlan::refuse_options(options);
   if (plan.has("llvm") && plan.archs.empty()) usage("--emit llvm needs --arch");
-  const bool llvm = plan.has("llvm");
+  const bool llvm = plan.has("llvm") || plan.has("bundle");
   if (gpu && !plan.has("ptx") && !plan.has("cubin") && !llvm)
-    usage("nothing is made for the GPU architectures in --arch: --emit names neither ptx, cubin nor llvm");
-  if (host && !plan.has("object") && !llvm) usage("nothing is made for the CPU levels in --arch: --emit names neither object nor llvm");
+    usage("nothing is made for the GPU architectures in --arch: --emit names neither ptx, cubin, llvm nor bundle");
+  if (host && !plan.has("object") && !llvm)
+    usage("nothing is made for the CPU levels in --arch: --emit names neither object, llvm nor bundle");
   return plan;
 }
 
@@ -75,6 +80,17 @@ void emit_kernel(const Variant& variant, const Plan& plan, Mode mode, const std:
     files.push_back({symbol + ".json", manifest(variant, kernel, targets).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
 }
 
+void emit_bundles(const SourceKernel& family, const Variant& variant, const BundlePlan& plan, BundleFiles& bundles) {
+  for (const Mode mode : plan.modes) {
+    std::vector<BundleItem> items;
+    for (const CompileOptions& options : bundle_targets(prepared(variant, mode), plan)) {
+      const auto kind = options.target == TargetKind::Ptx ? BundleItem::Kind::Ptx : BundleItem::Kind::Object;
+      items.push_back({kind, options, compile(prepared(variant, mode), options)});
+    }
+    bundles.add(family, variant, mode, std::move(items));
+  }
+}
+
 // What is wrong with each kernel, all in one error.
 class Findings {
  public:
@@ -97,9 +113,10 @@ int emit_command(const Options& options) {
   const Mode mode = parse_mode(options.mode);
   const auto block = options.block.empty() ? std::array<std::uint32_t, 3>{} : parse_extent(options.block, "--block");
   const std::unique_ptr<Source> source = Source::open(options.source);
-  std::vector<std::string> specs = options.kernels;
-  if (specs.empty())
-    for (const SourceKernel& k : source->kernels()) specs.push_back(k.name);
+  std::vector<std::string> specs = source->expanded(options.kernels);
+  for (const std::string& spec : options.variants.empty() ? options.variants : source->expanded(options.variants)) specs.push_back(spec);
+  const std::vector<SourceKernel> families = source->kernels();
+  BundleFiles bundles(plan.bundles);
 
   std::vector<std::shared_ptr<const Variant>> variants;
   std::vector<OutputFile> files;
@@ -111,12 +128,18 @@ int emit_command(const Options& options) {
       if (std::any_of(variants.begin(), variants.end(), [&](const auto& v) { return v->name() == variant->name(); })) continue;
       variants.push_back(variant);
       emit_kernel(*variant, plan, mode, block, files);
+      if (!plan.has("bundle")) continue;
+      const std::string family = variant->name().substr(0, variant->name().find('@'));
+      const auto of = std::find_if(families.begin(), families.end(),
+                                   [&](const SourceKernel& k) { return k.name == family || k.name == variant->name(); });
+      emit_bundles(*of, *variant, plan.bundles, bundles);
     } catch (const Failed& e) {
       if (e.exit_code() != kFailed) throw;
       findings.add(e.what());
     } catch (const Exception& e) { findings.add(one_line(e.error())); }
   }
   findings.report(specs.size());
+  bundles.finish(options.out_dir, files);
   write_all(options.out_dir, files);
 
   if (options.json) {

@@ -1,0 +1,6 @@
+void everything(const char* library);
+
+int main(int, char** words) {
+  everything(words[1]);
+  return 0;
+}
