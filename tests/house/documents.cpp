@@ -140,18 +140,19 @@ std::vector<Region> regions(const std::string& file) {
   std::vector<std::string> lines, inside;
   lines = lines_of(file_text(file));
   bool open = false;
+  const std::string comment = fs::path(file).filename() == "CMakeLists.txt" ? "# " : "// ";
   const auto wrong = [&](std::size_t i, const std::string& what) {
     return std::runtime_error(file + ":" + std::to_string(i + 1) + ": " + what);
   };
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string line = trimmed(lines[i]), opening = "// example: ";
+    const std::string line = trimmed(lines[i]), opening = comment + "example: ";
     if (line.starts_with(opening)) {
       if (open) throw wrong(i, "an example begins inside another");
       open = true;
       inside.clear();
       all.push_back({line.substr(opening.size()), static_cast<int>(i) + 2, ""});
       if (!names.insert(all.back().name).second) throw wrong(i, "a second example '" + all.back().name + "'");
-    } else if (line == "// end") {
+    } else if (line == comment + "end") {
       if (!open) throw wrong(i, "no example ends here");
       if (inside.empty()) throw wrong(i, "the example is empty");
       open = false;
@@ -186,7 +187,8 @@ std::string rendered(const std::string& root, const std::string& page_text) {
     const Shown block = parsed(lines[i], static_cast<int>(i) + 1);
     try {
       const bool code = block.path.ends_with(".cpp") && (block.parts.empty() || block.parts.front() != "expect");
-      text += (code ? "```cpp\n" : "```text\n") + content(root, block) + "```\n";
+      const bool lists = block.path.ends_with("CMakeLists.txt") && !block.parts.empty();
+      text += (code ? "```cpp\n" : lists ? "```cmake\n" : "```text\n") + content(root, block) + "```\n";
     } catch (const std::runtime_error& e) { throw std::runtime_error("line " + std::to_string(block.line) + ": " + e.what()); }
     // The block that is there, if one is.
     if (i + 1 < lines.size() && lines[i + 1].starts_with("```")) {

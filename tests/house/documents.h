@@ -2,6 +2,7 @@
 //
 //   <!-- shows: tests/docs/values_test.cpp#best -->      the lines between `// example: best` and `// end` in it
 //   <!-- shows: tests/docs/values_test.cpp#best,use -->  two of them, one below the other
+//   <!-- shows: tests/package/project/CMakeLists.txt#embed -->  the same of a list file of CMake, between `# example: embed` and `# end`
 //   <!-- shows: tests/misuse/cases/mix_value.cpp -->     a mistake that must not compile, without its first lines
 //   <!-- shows: tests/misuse/cases/mix_value.cpp#expect -->  the sentence that the compiler prints for it
 //   <!-- shows: tests/docs/texts/bounds.txt -->          a text that tests/docs compares with what the program prints

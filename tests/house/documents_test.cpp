@@ -102,7 +102,8 @@ TEST_CASE("all code of the language's pages, of the CUDA device's and of those t
   }
   for (const std::string& what : everything_shown()) {
     CAPTURE(what);
-    CHECK((what.starts_with("tests/docs/") || what.starts_with("tests/misuse/cases/") || what.starts_with("samples/")));
+    CHECK((what.starts_with("tests/docs/") || what.starts_with("tests/misuse/cases/") || what.starts_with("samples/") ||
+           what.starts_with("tests/package/project/")));
   }
 }
 

@@ -69,7 +69,8 @@ TEST_CASE("kiln.pc is enough to build a program, also where the install tree was
   const auto result = run_process({program}, {"KILN_DEVICE=cpu", "KILN_ENV=off", "KILN_CODEGEN", "LD_LIBRARY_PATH"});
   check_done(result);
   CHECK(result.out == "42\n");
-  CHECK(run_process({"pkg-config", "--modversion", "kiln"}, around).out == run_process({"sh", "-c", "'" + folder.file("moved/bin/kiln") + "' --version"}).out.substr(5));
+  CHECK(run_process({"pkg-config", "--modversion", "kiln"}, around).out ==
+        run_process({"sh", "-c", "'" + folder.file("moved/bin/kiln") + "' --version"}).out.substr(5));
 }
 
 TEST_CASE("no installed file names the folder that Kiln was built in, and the libraries carry a version") {
@@ -111,8 +112,9 @@ TEST_CASE("cpack makes a package for programs that needs no LLVM, one with the c
                                              "usr/share/bash-completion/completions/kiln"};
   for (const std::string& name : wanted_runtime) CHECK_MESSAGE(in_runtime.contains(name), name);
   CHECK(in_jit == std::set<std::string>{"usr/lib/libkiln_codegen.so"});
-  for (const char* name : {"usr/include/kiln/kiln.h", "usr/lib/libkiln_tool_main.a", "usr/lib/libkiln_runtime.so", "usr/lib/cmake/kiln/kilnConfig.cmake",
-                           "usr/lib/cmake/kiln/KilnKernels.cmake", "usr/lib/pkgconfig/kiln.pc", "usr/include/kiln/dsl/embedded.h"})
+  for (const char* name :
+       {"usr/include/kiln/kiln.h", "usr/lib/libkiln_tool_main.a", "usr/lib/libkiln_runtime.so", "usr/lib/cmake/kiln/kilnConfig.cmake",
+        "usr/lib/cmake/kiln/KilnKernels.cmake", "usr/lib/pkgconfig/kiln.pc", "usr/include/kiln/dsl/embedded.h"})
     CHECK_MESSAGE(in_dev.contains(name), name);
   for (const std::string& name : in_dev) CHECK_MESSAGE((!in_runtime.contains(name) && !in_jit.contains(name)), name);
   // The archive has all of it, and nothing else.

@@ -39,7 +39,8 @@ const std::vector<std::string>& linkers() {
     const TempFolder folder;
     const std::string source = folder.write("a.cpp", "int main() {}\n");
     for (const char* name : {"bfd", "gold", "lld"})
-      if (run_process({KILN_CXX_COMPILER, std::string("-fuse-ld=") + name, source, "-o", folder.file("a")}).status == 0) all.push_back(name);
+      if (run_process({KILN_CXX_COMPILER, std::string("-fuse-ld=") + name, source, "-o", folder.file("a")}).status == 0)
+        all.push_back(name);
     return all;
   }();
   return found;
@@ -81,8 +82,8 @@ ProcessResult Project::build(const std::string& target, const std::vector<std::s
 
 ProcessResult Project::run(const std::string& program, const std::vector<std::string>& arguments,
                            const std::vector<std::string>& environment) const {
-  std::vector<std::string> words{built(program)}, around{"KILN_DEVICE=cpu", "KILN_CODEGEN=/nowhere/libkiln_codegen.so", "KILN_ENV=off",
-                                                         "KILN_CONFIG", "LD_LIBRARY_PATH"};
+  std::vector<std::string> words{built(program)},
+      around{"KILN_DEVICE=cpu", "KILN_CODEGEN=/nowhere/libkiln_codegen.so", "KILN_ENV=off", "KILN_CONFIG", "LD_LIBRARY_PATH"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   around.insert(around.end(), environment.begin(), environment.end());
   return run_process(words, around);

@@ -9,9 +9,9 @@ namespace kiln::test {
 
 // Kiln as `cmake --install` leaves it, made once for this process.
 const std::string& installed();
-bool has_program(const std::string& name);                   // on PATH
-const std::vector<std::string>& linkers();                   // "bfd", "gold", "lld": those that work here
-void check_done(const ProcessResult& result);                // its output where it failed
+bool has_program(const std::string& name);     // on PATH
+const std::vector<std::string>& linkers();     // "bfd", "gold", "lld": those that work here
+void check_done(const ProcessResult& result);  // its output where it failed
 bool says(const std::string& text, const std::string& word);
 
 // A copy of tests/package/project, and its build folder.
@@ -23,10 +23,12 @@ class Project {
   Project(const Project&) = delete;
   Project& operator=(const Project&) = delete;
 
-  ProcessResult configure(const std::vector<std::string>& options = {}, const std::vector<std::string>& environment = {}) const;  // on installed()
+  ProcessResult configure(const std::vector<std::string>& options = {},
+                          const std::vector<std::string>& environment = {}) const;  // on installed()
   ProcessResult build(const std::string& target, const std::vector<std::string>& environment = {}) const;
   // A program of it, where there is no code generator and no environment: only what is embedded can run.
-  ProcessResult run(const std::string& program, const std::vector<std::string>& arguments = {}, const std::vector<std::string>& environment = {}) const;
+  ProcessResult run(const std::string& program, const std::vector<std::string>& arguments = {},
+                    const std::vector<std::string>& environment = {}) const;
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
   std::string built(const std::string& name) const { return folder_ + "/out/" + name; }
   // Replaces the one place where `from` stands.

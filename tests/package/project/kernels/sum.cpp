@@ -4,7 +4,8 @@ namespace {
 using namespace kiln;
 
 // The sum of each block of 64.
-KILN_KERNEL(block_sums, (In<f32> x, Out<f32> sums)) {
+KILN_KERNEL(block_sums, (In<f32> x, Out<f32> sums))
+{
   block_size(64);
   auto i = global_id().x;
   Var<f32> mine = 0;

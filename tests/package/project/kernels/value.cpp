@@ -3,7 +3,8 @@
 namespace clash {
 using namespace kiln;
 
-KILN_KERNEL(value, (Out<i32> y)) {
+KILN_KERNEL(value, (Out<i32> y))
+{
   If (global_id().x < y.size()) { y[global_id().x] = VALUE; }
 }
 
