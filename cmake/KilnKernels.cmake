@@ -52,13 +52,12 @@ function(kiln_add_kernels target)
   endif()
 
   # Of the symbol, the namespace and the folder.
-  set(id "${target}_kernels")
-  if(NOT A_HEADER STREQUAL "${target}_kernels.h")
-    string(REGEX REPLACE "[.][^.]*$" "" stem "${A_HEADER}")
-    set(id "${target}_${stem}")
-  endif()
-  string(MAKE_C_IDENTIFIER "${id}" id)
+  string(MAKE_C_IDENTIFIER "${target}_kernels" id)
   get_property(known GLOBAL PROPERTY _kiln_embedded_ids)
+  if(id IN_LIST known)  # the target's second call
+    string(REGEX REPLACE "[.][^.]*$" "" stem "${A_HEADER}")
+    string(MAKE_C_IDENTIFIER "${target}_${stem}" id)
+  endif()
   if(id IN_LIST known)
     _kiln_add_kernels_error("called a second time with the header '${A_HEADER}'; give it another HEADER")
   endif()

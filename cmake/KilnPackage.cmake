@@ -66,3 +66,4 @@ install(FILES "${CMAKE_BINARY_DIR}/generated/kiln.pc" DESTINATION ${CMAKE_INSTAL
 # The build tree: the same targets with the headers of the source tree.
 export(TARGETS ${kiln_exported} NAMESPACE kiln:: FILE "${CMAKE_BINARY_DIR}/kilnTargets.cmake")
 configure_file("${CMAKE_BINARY_DIR}/generated/kilnConfig.cmake" "${CMAKE_BINARY_DIR}/kilnConfig.cmake" COPYONLY)
+configure_file(cmake/KilnKernels.cmake "${CMAKE_BINARY_DIR}/KilnKernels.cmake" COPYONLY)

@@ -58,11 +58,12 @@ void emit_kernel(const Variant& variant, const Plan& plan, Mode mode, const std:
   const std::string symbol = ir::symbol_name(variant.name());
   std::vector<Target> targets;
   for (const Arch& arch : plan.archs) {
+    const bool ptx = plan.has("ptx") && arch.kind == TargetKind::Ptx, cubin = plan.has("cubin") && arch.kind == TargetKind::Ptx;
+    const bool object = plan.has("object") && arch.kind == TargetKind::Host;
+    if (!ptx && !cubin && !object && !plan.has("llvm")) continue;  // of bundles alone
     const CompileOptions options = compile_options(kernel, arch, block);
     const std::string stem = symbol + "." + arch.name;
     if (plan.has("llvm")) files.push_back({stem + ".ll", llvm_ir(kernel, options)});
-    const bool ptx = plan.has("ptx") && arch.kind == TargetKind::Ptx, cubin = plan.has("cubin") && arch.kind == TargetKind::Ptx;
-    const bool object = plan.has("object") && arch.kind == TargetKind::Host;
     if (!ptx && !cubin && !object) continue;
     CompiledCode code = compile(kernel, options);
     const auto add = [&](const char* kind, const char* extension, std::string bytes) {

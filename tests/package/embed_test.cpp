@@ -156,7 +156,7 @@ TEST_CASE("a project finds Kiln in its build tree too, and what kiln_add_kernels
   const Project project("tree");
   const std::string tree = "-Dkiln_DIR=" KILN_BINARY_DIR;
   struct Row {
-    const char *call, *word;
+    std::string call, word;
   };
   const Row rows[] = {
       {"kiln_add_kernels(program)", "SOURCES names no file"},
