@@ -202,8 +202,8 @@ std::string embedding_source(const EmbedNames& names) {
   text += "[[gnu::visibility(\"hidden\")]] extern const char __start_kiln_bundles[];\n";
   text += "[[gnu::visibility(\"hidden\")]] extern const char __stop_kiln_bundles[];\n";
   text += "// What the header names, so that a linker takes this file out of an archive.\n";
-  text += "[[gnu::visibility(\"default\"), gnu::used]] extern const char " + symbol + "[];\n";
-  text += "const char " + symbol + "[] = \"" + names.signature + "\";\n}\n\n";
+  text += "[[gnu::visibility(\"default\")]] extern const char " + symbol + "[];\n";
+  text += "[[gnu::used]] const char " + symbol + "[] = \"" + names.signature + "\";\n}\n\n";
   text += "namespace kiln::embedding {\n// One, however many files embed bundles.\n";
   text += "[[gnu::visibility(\"hidden\")]] inline const BundleModule module_of_bundles{__start_kiln_bundles, __stop_kiln_bundles};\n";
   text += "}\n";
