@@ -97,9 +97,10 @@ const std::set<std::string> kMachinery{// how macros are made
                                        "unfit"};
 
 // Types of what functions give, which an author seldom writes; what tools use; and what the page of the host side shows.
-const std::set<std::string> kOnlyNamed{"DynamicGrid", "Prepared",   "config", "dynamic_grid", "on",       "rebind", "Axes",
-                                       "Bound",       "ConfigAxis", "Elem",   "HostValue",    "KernelOf", "Layout", "Options",
-                                       "Range",       "Space",      "View",   "add",          "remove"};
+const std::set<std::string> kOnlyNamed{"DynamicGrid", "Prepared",       "config",         "dynamic_grid", "on",        "rebind",
+                                       "Axes",        "Bound",          "ConfigAxis",     "Elem",         "HostValue", "KernelOf",
+                                       "Layout",      "Options",        "Range",          "Space",        "View",      "add",
+                                       "remove",      "EmbeddedFamily", "EmbeddedKernel", "config_type"};
 
 }  // namespace
 
