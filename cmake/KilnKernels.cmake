@@ -129,6 +129,8 @@ function(kiln_add_kernels target)
   # An object library here: a rule is known in its own folder only, and the target may be of another one.
   add_library(${id}_object OBJECT "${folder}/${id}.cpp" "${folder}/${A_HEADER}")
   target_link_libraries(${id}_object PRIVATE kiln::kiln)
+  # Else g++ would keep a library loaded that is closed.
+  target_compile_options(${id}_object PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
   set_target_properties(${id}_object PROPERTIES POSITION_INDEPENDENT_CODE ON EXCLUDE_FROM_ALL ON)
   set_source_files_properties("${folder}/${id}.cpp" PROPERTIES OBJECT_DEPENDS "${folder}/${id}.kilnb" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   if(kind STREQUAL "OBJECT_LIBRARY")  # whose objects are its own only: who links it takes these too

@@ -88,6 +88,10 @@ std::string config_struct(const std::string& name, const std::vector<ConfigAxis>
   return text + ")\n";
 }
 
+// Of each executable and library its own: g++ makes one of all inline variables of a name in a process, also of libraries that know nothing
+// of each other, and keeps them loaded for it.
+const std::string kHere = "[[gnu::visibility(\"hidden\")]] ";
+
 class Header {
  public:
   explicit Header(const EmbedNames& names) : names_(names) {}
@@ -106,9 +110,9 @@ class Header {
     for (const ParamInfo& p : kernel.params) types += ", " + qualified_type(p.type);
     std::string text = "// " + signature(kernel.name, kernel.params) + "\n";
     if (kernel.axes.empty()) {
-      text += "inline const ::kiln::EmbeddedKernel<" + (types.empty() ? "" : types.substr(2)) + "> ";
+      text += kHere + "inline const ::kiln::EmbeddedKernel<" + (types.empty() ? "" : types.substr(2)) + "> ";
     } else {
-      text += "inline const ::kiln::EmbeddedFamily<" + config(kernel) + types + "> ";
+      text += kHere + "inline const ::kiln::EmbeddedFamily<" + config(kernel) + types + "> ";
     }
     put(space, text + name.last + "{\"" + kernel.name + "\", &" + symbol() + "};\n");
   }

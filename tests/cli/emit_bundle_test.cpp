@@ -91,9 +91,9 @@ struct RepeatConfig {
 };
 KILN_CONFIG(RepeatConfig, times, negate)
 // cli_test::repeat(In<i32> x, Out<i32> y)
-inline const ::kiln::EmbeddedFamily<::cli_test::kiln_app::RepeatConfig, ::kiln::In<::kiln::i32>, ::kiln::Out<::kiln::i32>> repeat{"cli_test::repeat", &kiln_embedded_app};
+[[gnu::visibility("hidden")]] inline const ::kiln::EmbeddedFamily<::cli_test::kiln_app::RepeatConfig, ::kiln::In<::kiln::i32>, ::kiln::Out<::kiln::i32>> repeat{"cli_test::repeat", &kiln_embedded_app};
 // cli_test::scale(In<f32> x, Out<f32> y, Val<f32> a)
-inline const ::kiln::EmbeddedKernel<::kiln::In<::kiln::f32>, ::kiln::Out<::kiln::f32>, ::kiln::Val<::kiln::f32>> scale{"cli_test::scale", &kiln_embedded_app};
+[[gnu::visibility("hidden")]] inline const ::kiln::EmbeddedKernel<::kiln::In<::kiln::f32>, ::kiln::Out<::kiln::f32>, ::kiln::Val<::kiln::f32>> scale{"cli_test::scale", &kiln_embedded_app};
 
 }
 }

@@ -82,7 +82,7 @@ ProcessResult Project::build(const std::string& target, const std::vector<std::s
 
 ProcessResult Project::run(const std::string& program, const std::vector<std::string>& arguments,
                            const std::vector<std::string>& environment) const {
-  std::vector<std::string> words{built(program)},
+  std::vector<std::string> words{program.starts_with("/") ? program : built(program)},
       around{"KILN_DEVICE=cpu", "KILN_CODEGEN=/nowhere/libkiln_codegen.so", "KILN_ENV=off", "KILN_CONFIG", "LD_LIBRARY_PATH"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   around.insert(around.end(), environment.begin(), environment.end());

@@ -26,7 +26,7 @@ class Project {
   ProcessResult configure(const std::vector<std::string>& options = {},
                           const std::vector<std::string>& environment = {}) const;  // on installed()
   ProcessResult build(const std::string& target, const std::vector<std::string>& environment = {}) const;
-  // A program of it, where there is no code generator and no environment: only what is embedded can run.
+  // A program of it (or of a whole path), where there is no code generator and no environment: only what is embedded can run.
   ProcessResult run(const std::string& program, const std::vector<std::string>& arguments = {},
                     const std::vector<std::string>& environment = {}) const;
   std::string file(const std::string& name) const { return folder_ + "/" + name; }

@@ -23,5 +23,7 @@ void everything(const char* library) {
     std::printf("opened %d\n", reinterpret_cast<int (*)(int)>(dlsym(opened, "offset_of_opened"))(round));
     if (round == 1) std::printf("clash %d\n", reinterpret_cast<int (*)()>(dlsym(opened, "value_of_opened"))());
     dlclose(opened);
+    void* still = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+    std::printf("%s\n", still == nullptr ? "gone" : "still there");
   }
 }
