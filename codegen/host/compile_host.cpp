@@ -22,7 +22,7 @@ struct Made {
   std::unique_ptr<llvm::Module> module;
   std::unique_ptr<llvm::TargetMachine> target;
   std::string symbol;
-  std::uint64_t context_bytes = 0;
+  std::uint64_t context_bytes = 0, context_bytes_per_warp = 0;
   bool large = false;
 };
 
@@ -35,18 +35,21 @@ constexpr std::size_t kManyBlocks = 64;
 // run 12 % longer.)
 constexpr std::string_view kLeftOutOfLarge[] = {"Early Machine Loop Invariant Code Motion", "CodeGen Prepare"};
 
+std::string in_words(const std::array<std::uint32_t, 3>& block) {
+  if (block[0] == 0 && host::is_block_form(block)) return block[1] == 0 ? "a block of any shape" : "a row of any number of threads";
+  return "a block of " + std::to_string(block[0]) + " x " + std::to_string(block[1]) + " x " + std::to_string(block[2]) + " threads";
+}
+
 void check_block(const ir::Kernel& k, const CompileOptions& options) {
-  const std::uint64_t threads = std::uint64_t{options.block[0]} * options.block[1] * options.block[2];
-  if (threads == 0 || threads > 1024) {
-    throw CompileError("kernel '" + k.name + "': a block of " + std::to_string(options.block[0]) + " x " +
-                           std::to_string(options.block[1]) + " x " + std::to_string(options.block[2]) +
-                           " threads cannot be compiled for the CPU; a block has 1 to 1024 threads",
+  if (!host::is_block_form(options.block)) {
+    throw CompileError("kernel '" + k.name + "': " + in_words(options.block) +
+                           " cannot be compiled for the CPU; a block has 1 to 1024 threads, and code whose block is given at launch is " +
+                           "that for 0 x 1 x 1 (a row of threads) or 0 x 0 x 0 (any shape)",
                        false);
   }
   if (k.has_block_size() && k.block_size != options.block) {
-    throw CompileError("kernel '" + k.name + "' declares a block of " + std::to_string(k.block_size[0]) + " x " +
-                           std::to_string(k.block_size[1]) + " x " + std::to_string(k.block_size[2]) +
-                           " threads; another one was asked for",
+    throw CompileError("kernel '" + k.name + "' declares " + in_words(k.block_size) + " and is compiled for no other; " +
+                           in_words(options.block) + " was asked for",
                        false);
   }
 }
@@ -62,6 +65,7 @@ Made make(llvm::LLVMContext& context, const ir::Prepared& prepared, const Compil
   host::Emitter emitter(context, *made.module, prepared, options, level);
   emitter.run(made.symbol);
   made.context_bytes = emitter.context_bytes();
+  made.context_bytes_per_warp = emitter.context_bytes_per_warp();
   for (llvm::Function& f : *made.module) {
     if (!f.isIntrinsic()) f.setDSOLocal(true);
   }
@@ -138,6 +142,7 @@ CompiledCode compile_host(const ir::Prepared& prepared, const CompileOptions& op
     result.code = object.str().str();
     result.symbol = made.symbol;
     result.context_bytes = made.context_bytes;
+    result.context_bytes_per_warp = made.context_bytes_per_warp;
     check_imports(prepared.kernel.name, result.code);
   });
   result.static_shared_bytes = prepared.shared.static_bytes;

@@ -9,6 +9,8 @@ using llvm::Value;
 
 namespace {
 
+constexpr std::uint64_t kLine = 64;  // of the cache
+
 std::uint64_t round_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 
 // What one value of a warp takes in the context.
@@ -20,43 +22,51 @@ std::uint64_t held_bytes(ir::Type type, const Shape& shape) {
 }  // namespace
 
 void Emitter::lay_out_context() {
-  const std::uint64_t warps = geometry_.warps();
-  const auto place = [&](std::uint64_t bytes) {
-    const std::uint64_t at = context_bytes_;
-    context_bytes_ += round_up(bytes, 64);
-    return at;
-  };
   for (std::uint32_t m = 0; m < k_.mems.size(); ++m) {
     if (!memory_[m].in_context) continue;
     std::uint64_t bytes = kLanes * std::uint64_t{ir::byte_size(k_.mems[m].element)};
     for (unsigned d = 0; d < k_.mems[m].rank; ++d) bytes *= k_.mems[m].extents[d];
-    memory_[m].saved_offset = place(bytes * (plan_ ? warps : 1));
+    if (plan_) {
+      memory_[m].saved_offset = place_in_context(bytes);
+    } else {  // one warp after the other
+      memory_[m].saved_offset = context_bytes_;
+      context_bytes_ += round_up(bytes, kLine);
+    }
   }
   if (!plan_) return;
-  if (alive_ || structure_.has_return) alive_offset_ = place(warps * 4);
+  if (alive_ || structure_.has_return) alive_offset_ = place_in_context(4);
   for (std::uint32_t s = 0; s < k_.slots.size(); ++s) {
     if (!plan_->saved_slot[s]) continue;
-    const std::uint64_t bytes = warps * held_bytes(k_.slots[s].type, shapes_.slot[s]);
-    slot_offset_[s] = place(bytes);
+    const std::uint64_t bytes = held_bytes(k_.slots[s].type, shapes_.slot[s]);
+    slot_offset_[s] = place_in_context(bytes);
     if (!shapes_.set_first[s]) zeroed_.emplace_back(slot_offset_[s], bytes);
   }
   ir::walk(k_, 0, [&](ir::OpId id) {
-    if (plan_->saved[id]) value_offset_[id] = place(warps * held_bytes(k_.op(id).type, shapes_[id]));
+    if (plan_->saved[id]) value_offset_[id] = place_in_context(held_bytes(k_.op(id).type, shapes_[id]));
   });
+  context_bytes_per_warp_ = round_up(context_bytes_per_warp_, kLine);
 }
 
-// Of the current warp; stride 0: of the block.
-Value* Emitter::context_pointer(std::uint64_t offset, std::uint64_t stride) {
+// Of an exact block all warps' share of a thing lies together. How many warps there are at launch moves nothing: all that belongs to a warp
+// lies together then.
+std::uint64_t Emitter::place_in_context(std::uint64_t bytes) {
+  std::uint64_t& end = geometry_.exact() ? context_bytes_ : context_bytes_per_warp_;
+  const std::uint64_t at = geometry_.exact() ? end : round_up(end, bytes < kLine ? 8 : kLine);
+  end = geometry_.exact() ? at + round_up(bytes * geometry_.most_warps, kLine) : at + bytes;
+  return at;
+}
+
+Value* Emitter::context_pointer(std::uint64_t offset, std::uint64_t bytes, Value* warp) {
+  const std::uint64_t stride = geometry_.exact() ? bytes : context_bytes_per_warp_;
   Value* at = b_.CreateConstGEP1_64(b_.getInt8Ty(), context_, offset);
-  if (stride == 0) return at;
-  return b_.CreateGEP(b_.getInt8Ty(), at, b_.CreateMul(b_.CreateZExt(warp_, b_.getInt64Ty()), b_.getInt64(stride)));
+  return b_.CreateGEP(b_.getInt8Ty(), at, b_.CreateMul(b_.CreateZExt(warp, b_.getInt64Ty()), b_.getInt64(stride)));
 }
 
 Value* Emitter::load_saved(ir::ValueId v) {
   const ir::Type type = k_.op(v).type;
   const Shape& shape = shapes_[v];
   llvm::Type* held = held_type(type, shape);
-  Value* at = context_pointer(value_offset_[v], held_bytes(type, shape));
+  Value* at = context_pointer(value_offset_[v], held_bytes(type, shape), warp_);
   if (!ir::is_bool(type)) return b_.CreateAlignedLoad(held, at, llvm::Align(8));
   if (shape.varying()) return b_.CreateBitCast(b_.CreateAlignedLoad(b_.getInt32Ty(), at, llvm::Align(4)), held);
   return b_.CreateTrunc(b_.CreateAlignedLoad(b_.getInt8Ty(), at, llvm::Align(8)), held);
@@ -65,7 +75,7 @@ Value* Emitter::load_saved(ir::ValueId v) {
 void Emitter::save(ir::ValueId v, Value* value) {
   const ir::Type type = k_.op(v).type;
   const Shape& shape = shapes_[v];
-  Value* at = context_pointer(value_offset_[v], held_bytes(type, shape));
+  Value* at = context_pointer(value_offset_[v], held_bytes(type, shape), warp_);
   if (!ir::is_bool(type)) {
     b_.CreateAlignedStore(value, at, llvm::Align(8));
   } else if (shape.varying()) {
@@ -93,17 +103,25 @@ Value* Emitter::block_scalar(ir::ValueId v) {
 }
 
 void Emitter::begin_block_context() {
+  const bool at_once = geometry_.exact();  // all warps' share of a thing
+  const auto clear = [&](Value* at, std::uint64_t bytes) { b_.CreateMemSet(at, b_.getInt8(0), bytes, llvm::MaybeAlign(8)); };
   for (const auto& [offset, bytes] : zeroed_) {
-    b_.CreateMemSet(b_.CreateConstGEP1_64(b_.getInt8Ty(), context_, offset), b_.getInt8(0), bytes, llvm::MaybeAlign(8));
+    if (at_once) clear(b_.CreateConstGEP1_64(b_.getInt8Ty(), context_, offset), bytes * geometry_.most_warps);
   }
   for (std::uint32_t s = 0; s < k_.slots.size(); ++s) {
     if (slot_[s] && plan_->block_slot[s]) b_.CreateStore(llvm::Constant::getNullValue(slot_[s]->getAllocatedType()), slot_[s]);
   }
-  if (!alive_) return;
-  for (std::uint32_t w = 0; w < geometry_.warps(); ++w) {
-    const std::uint32_t present = w < geometry_.full_warps ? ~0u : (1u << geometry_.tail_lanes) - 1;
-    b_.CreateAlignedStore(b_.getInt32(present), b_.CreateConstGEP1_64(b_.getInt8Ty(), context_, alive_offset_ + 4 * w), llvm::Align(4));
-  }
+  if (!alive_ && (at_once || zeroed_.empty())) return;
+  Value* const in_tail = b_.CreateSub(b_.CreateShl(b_.getInt32(1), tail_lanes_), b_.getInt32(1));
+  each_warp(nullptr, [&](Value* w, Value*) -> Value* {
+    for (const auto& [offset, bytes] : zeroed_) {
+      if (!at_once) clear(context_pointer(offset, bytes, w), bytes);
+    }
+    if (!alive_) return nullptr;
+    Value* const present = b_.CreateSelect(b_.CreateICmpULT(w, full_warps_), b_.getInt32(~0u), in_tail);
+    b_.CreateAlignedStore(present, context_pointer(alive_offset_, 4, w), llvm::Align(4));
+    return nullptr;
+  });
 }
 
 void Emitter::emit_block_region(ir::RegionId region) {
@@ -168,7 +186,7 @@ void Emitter::emit_segment(ir::RegionId region, const Step& step) {
     for (const ir::RegionId inner : k_.op(id).regions) ir::walk(k_, inner, look);
   }
   const auto slot_pointer = [&](std::uint32_t s) {
-    return context_pointer(slot_offset_[s], held_bytes(k_.slots[s].type, shapes_.slot[s]));
+    return context_pointer(slot_offset_[s], held_bytes(k_.slots[s].type, shapes_.slot[s]), warp_);
   };
   segment_region_ = region;
   segment_end_ = step.end;
@@ -199,12 +217,13 @@ void Emitter::emit_segment(ir::RegionId region, const Step& step) {
       b_.CreateAlignedStore(v, slot_pointer(s), ir::is_bool(k_.slots[s].type) ? llvm::Align(4) : llvm::Align(8));
     }
     if (alive_)
-      b_.CreateAlignedStore(bits(b_.CreateLoad(alive_->getAllocatedType(), alive_)), context_pointer(alive_offset_, 4), llvm::Align(4));
+      b_.CreateAlignedStore(bits(b_.CreateLoad(alive_->getAllocatedType(), alive_)), context_pointer(alive_offset_, 4, warp_),
+                            llvm::Align(4));
   };
   emit_warps([&](Mask m) {
     if (!alive_) return run(m);
     // Who is still there is known at run time only.
-    Value* there = b_.CreateAlignedLoad(b_.getInt32Ty(), context_pointer(alive_offset_, 4), llvm::Align(4));
+    Value* there = b_.CreateAlignedLoad(b_.getInt32Ty(), context_pointer(alive_offset_, 4, warp_), llvm::Align(4));
     Block *some = block("some"), *done = block("turn.done");
     if (m.full()) {
       Block *all = block("all"), *not_all = block("not.all");
@@ -239,11 +258,9 @@ void Emitter::emit_block_scalar(ir::OpId id) {
 // A loop of the block could wait for ever for warps that are all gone.
 void Emitter::leave_if_block_is_done() {
   if (!alive_) return;
-  Value* there = b_.getInt32(0);
-  for (std::uint32_t w = 0; w < geometry_.warps(); ++w) {
-    there = b_.CreateOr(there, b_.CreateAlignedLoad(b_.getInt32Ty(), b_.CreateConstGEP1_64(b_.getInt8Ty(), context_, alive_offset_ + 4 * w),
-                                                    llvm::Align(4)));
-  }
+  Value* const there = each_warp(b_.getInt32(0), [&](Value* w, Value* before) {
+    return b_.CreateOr(before, b_.CreateAlignedLoad(b_.getInt32Ty(), context_pointer(alive_offset_, 4, w), llvm::Align(4)));
+  });
   Block* go_on = block("block.goes.on");
   b_.CreateCondBr(b_.CreateICmpEQ(there, b_.getInt32(0)), block_end_, go_on);
   start(go_on);

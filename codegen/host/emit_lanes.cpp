@@ -35,13 +35,16 @@ LaneLoop begin_loop(llvm::IRBuilder<>& b, llvm::Function* f, Value* set) {
   return loop;
 }
 
-// What a report says besides the access: {fault record, warp, block ids}, kept up to date by the loops over blocks and warps.
-llvm::StructType* where_type(llvm::LLVMContext& c) {
-  llvm::Type* const word = llvm::Type::getInt32Ty(c);
-  return llvm::StructType::get(c, {llvm::PointerType::get(c, 0), word, word, word, word});
-}
-
 }  // namespace
+
+// What a report says besides the access: {fault record, warp, block ids}, kept up to date by the loops over blocks and warps; and x and y
+// of a block that is given at launch.
+llvm::StructType* Emitter::where_type() const {
+  llvm::Type* const word = llvm::Type::getInt32Ty(c_);
+  std::vector<llvm::Type*> fields = {llvm::PointerType::get(c_, 0), word, word, word, word};
+  if (!geometry_.exact()) fields.insert(fields.end(), {word, word});
+  return llvm::StructType::get(c_, fields);
+}
 
 llvm::Function* Emitter::helper(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters, bool& fresh) {
   llvm::Function* f = module_.getFunction(name);
@@ -94,18 +97,19 @@ void Emitter::declare_where() {
   bool checks = false;
   ir::walk(k_, 0, [&](ir::OpId id) { checks |= ir::is_access(k_.op(id).code) && k_.op(id).bounds == ir::Bounds::Checked; });
   if (!checks) return;
-  where_ = variable(where_type(c_), "where");
-  b_.CreateStore(fault_record_, b_.CreateStructGEP(where_type(c_), where_, 0));
+  where_ = variable(where_type(), "where");
+  b_.CreateStore(fault_record_, b_.CreateStructGEP(where_type(), where_, 0));
+  for (unsigned a = 0; a < 2 && !geometry_.exact(); ++a) b_.CreateStore(block_dim_[a], b_.CreateStructGEP(where_type(), where_, 5 + a));
 }
 
 void Emitter::note_block() {
   if (!where_) return;
-  for (unsigned a = 0; a < 3; ++a) b_.CreateStore(block_id_[a], b_.CreateStructGEP(where_type(c_), where_, 2 + a));
+  for (unsigned a = 0; a < 3; ++a) b_.CreateStore(block_id_[a], b_.CreateStructGEP(where_type(), where_, 2 + a));
 }
 
 void Emitter::note_warp(Value* warp) {
   warp_ = warp;
-  if (where_) b_.CreateStore(warp, b_.CreateStructGEP(where_type(c_), where_, 1));
+  if (where_) b_.CreateStore(warp, b_.CreateStructGEP(where_type(), where_, 1));
 }
 
 // void f(lanes, base, first, extent, set, where, site[, pitch]): as stepping_helper() does, and the first lane that is out of range is
@@ -156,11 +160,13 @@ llvm::Function* Emitter::checking_helper(bool stores, unsigned bytes, ir::Type i
   all->addIncoming(so_far, loop.next);
   b.CreateCondBr(b.CreateICmpNE(all, b.getInt32(0)), fault, end);
   b.SetInsertPoint(fault);
-  llvm::StructType* const where = where_type(c_);
+  llvm::StructType* const where = where_type();
   const auto field = [&](unsigned n) { return b.CreateLoad(where->getElementType(n), b.CreateStructGEP(where, f->getArg(5), n)); };
   Value* const lane = b.CreateIntrinsic(llvm::Intrinsic::cttz, {i32}, {all, b.getTrue()});
-  b.CreateCall(reporter, {field(0), f->getArg(6), b.getInt32(0), index_of(b.CreateZExt(lane, i64)), extent,
-                          b.CreateAdd(b.CreateShl(field(1), 5), lane), field(2), field(3), field(4)});
+  std::vector<Value*> arguments = {
+      field(0), f->getArg(6), b.getInt32(0), index_of(b.CreateZExt(lane, i64)), extent, b.CreateAdd(b.CreateShl(field(1), 5), lane)};
+  for (unsigned n = 2; n < where->getNumElements(); ++n) arguments.push_back(field(n));
+  b.CreateCall(reporter, arguments);
   b.CreateBr(end);
   b.SetInsertPoint(end);
   b.CreateRetVoid();

@@ -58,7 +58,7 @@ Value* Emitter::memory_base(std::uint32_t mem) {
   if (!m.in_context) return m.base;
   std::uint64_t bytes = kLanes * ir::byte_size(k_.mems[mem].element);
   for (unsigned d = 0; d < k_.mems[mem].rank; ++d) bytes *= k_.mems[mem].extents[d];
-  return context_pointer(m.saved_offset, plan_ ? bytes : 0);
+  return plan_ ? context_pointer(m.saved_offset, bytes, warp_) : b_.CreateConstGEP1_64(b_.getInt8Ty(), context_, m.saved_offset);
 }
 
 // --- addresses -----------------------------------------------------------------------------------------------------------------
@@ -253,8 +253,7 @@ void Emitter::report(const Access& a, Value* lane) {
     index = outside ? b_.CreateSelect(outside, i, index) : i;
     length = outside ? b_.CreateSelect(outside, n, length) : n;
   }
-  b_.CreateCall(report_function(), {fault_record_, b_.getInt32(a.op->site), dimension, index, length, lane_thread(lane), block_id_[0],
-                                    block_id_[1], block_id_[2]});
+  call_report(a.op->site, dimension, index, length, lane);
 }
 
 // --- loads -------------------------------------------------------------------------------------------------------------------------

@@ -14,18 +14,14 @@ Value* Emitter::lane_bits(ir::ValueId v, Value* lane) {
   return b_.CreateZExt(b_.CreateBitCast(x, b_.getIntNTy(ir::bit_width(k_.op(v).type))), b_.getInt64Ty());
 }
 
-std::array<Value*, 3> Emitter::thread_axes(llvm::IRBuilder<>& b, Value* linear) const {
-  const std::uint32_t x = geometry_.dim[0], y = geometry_.dim[1];
-  return {b.CreateURem(linear, b.getInt32(x)), b.CreateURem(b.CreateUDiv(linear, b.getInt32(x)), b.getInt32(y)),
-          b.CreateUDiv(linear, b.getInt32(x * y))};
-}
-
-// Fills the fault record when nobody has before (ir::FaultRecord).
+// Fills the fault record when nobody has before (ir::FaultRecord). A block that is given at launch comes behind the block's number: x, y.
 llvm::Function* Emitter::report_function() {
   if (report_) return report_;
   llvm::Type *pointer = b_.getPtrTy(), *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty();
-  report_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {pointer, i32, i32, i64, i64, i32, i32, i32, i32}, false),
-                                   llvm::Function::InternalLinkage, "kiln_report", module_);
+  std::vector<llvm::Type*> parameters = {pointer, i32, i32, i64, i64, i32, i32, i32, i32};
+  if (!geometry_.exact()) parameters.insert(parameters.end(), {i32, i32});
+  report_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), parameters, false), llvm::Function::InternalLinkage,
+                                   "kiln_report", module_);
   report_->addFnAttr(llvm::Attribute::NoUnwind);
   report_->addFnAttr(llvm::Attribute::NoInline);
   report_->addFnAttr(llvm::Attribute::Cold);
@@ -47,7 +43,8 @@ llvm::Function* Emitter::report_function() {
   put(offsetof(ir::FaultRecord, dimension), report_->getArg(2));
   put(offsetof(ir::FaultRecord, index), report_->getArg(3));
   put(offsetof(ir::FaultRecord, extent), report_->getArg(4));
-  const std::array<Value*, 3> thread = thread_axes(b, report_->getArg(5));
+  const auto dim = [&](unsigned a) { return geometry_.exact() ? block_dim_[a] : report_->getArg(9 + a); };
+  const std::array<Value*, 3> thread = thread_axes(b, report_->getArg(5), dim(0), dim(1));
   for (unsigned axis = 0; axis < 3; ++axis) {
     put(offsetof(ir::FaultRecord, thread) + 4 * axis, thread[axis]);
     put(offsetof(ir::FaultRecord, block) + 4 * axis, report_->getArg(6 + axis));
@@ -57,6 +54,13 @@ llvm::Function* Emitter::report_function() {
   b.SetInsertPoint(done);
   b.CreateRetVoid();
   return report_;
+}
+
+void Emitter::call_report(std::uint32_t site, Value* dimension, Value* index, Value* extent, Value* lane) {
+  std::vector<Value*> arguments = {fault_record_,     b_.getInt32(site), dimension,    index,       extent,
+                                   lane_thread(lane), block_id_[0],      block_id_[1], block_id_[2]};
+  if (!geometry_.exact()) arguments.insert(arguments.end(), {block_dim_[0], block_dim_[1]});
+  b_.CreateCall(report_function(), arguments);
 }
 
 // The first lane for which the condition does not hold is reported, with its values.
@@ -72,8 +76,7 @@ void Emitter::emit_check(ir::OpId id, Mask m) {
   Value* lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {failing, b_.getTrue()});
   const auto number = [&](std::size_t i) -> Value* { return i < op.operands.size() ? lane_bits(op.operands[i], lane) : b_.getInt64(0); };
   Value *first = number(1), *second = number(2);
-  b_.CreateCall(report_function(), {fault_record_, b_.getInt32(op.site), b_.getInt32(0), first, second, lane_thread(lane), block_id_[0],
-                                    block_id_[1], block_id_[2]});
+  call_report(op.site, b_.getInt32(0), first, second, lane);
   branch_to(held);
   start(held);
 }
@@ -81,8 +84,7 @@ void Emitter::emit_check(ir::OpId id, Mask m) {
 // The return behind it ends the threads. That one trapped is noted whoever has the record.
 void Emitter::emit_trap(ir::OpId id, Mask m) {
   const ir::Op& op = k_.op(id);
-  b_.CreateCall(report_function(), {fault_record_, b_.getInt32(op.site), b_.getInt32(0), b_.getInt64(0), b_.getInt64(0),
-                                    lane_thread(first_lane(m)), block_id_[0], block_id_[1], block_id_[2]});
+  call_report(op.site, b_.getInt32(0), b_.getInt64(0), b_.getInt64(0), first_lane(m));
   Block *note = block("trap.note"), *noted = block("trap.noted");
   b_.CreateCondBr(b_.CreateIsNull(fault_record_), noted, note);
   start(note);
@@ -116,7 +118,7 @@ void Emitter::emit_log(ir::OpId id, Mask m) {
   Value* lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {left, b_.getTrue()});
   Value* place = b_.CreateMul(index, b_.getInt64(log_stride_));
   Value* record = b_.CreateGEP(b_.getInt8Ty(), at(log_, sizeof(ir::LogHeader)), place);
-  const std::array<Value*, 3> thread = thread_axes(b_, lane_thread(lane));
+  const std::array<Value*, 3> thread = thread_axes(b_, lane_thread(lane), block_dim_[0], block_dim_[1]);
   for (unsigned axis = 0; axis < 3; ++axis) {
     b_.CreateAlignedStore(thread[axis], at(record, offsetof(ir::LogRecord, thread) + 4 * axis), llvm::Align(4));
     b_.CreateAlignedStore(block_id_[axis], at(record, offsetof(ir::LogRecord, block) + 4 * axis), llvm::Align(4));

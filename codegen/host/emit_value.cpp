@@ -133,23 +133,6 @@ Value* Emitter::query(ir::OpId id) {
   const ir::Op& op = k_.op(id);
   llvm::Type* type = lane_type(c_, op.type);
   const auto sized = [&](Value* v) { return b_.CreateZExtOrTrunc(v, type); };
-  // The thread index along an axis: a scalar (the base), or 32 lanes where the axis is irregular.
-  const auto thread = [&](unsigned axis) -> Value* {
-    const Geometry& g = geometry_;
-    Value* linear = b_.CreateShl(warp_, 5);
-    const auto position = std::find(g.order.begin(), g.order.end(), axis) - g.order.begin();
-    const auto n = [&](std::ptrdiff_t i) { return g.dim[g.order[static_cast<std::size_t>(i)]]; };
-    const auto count = static_cast<std::ptrdiff_t>(g.order.size());
-    if (g.axis[axis] == Geometry::Axis::Zero) return b_.getInt32(0);
-    if (g.axis[axis] == Geometry::Axis::Column && g.width < kLanes) return b_.getInt32(0);
-    const bool each = g.axis[axis] == Geometry::Axis::Irregular;
-    if (each) linear = b_.CreateAdd(splat(linear), lane_numbers());
-    const auto number = [&](std::uint32_t v) -> Value* { return llvm::ConstantInt::get(linear->getType(), v); };
-    std::uint32_t below = 1;
-    for (std::ptrdiff_t i = 0; i < position; ++i) below *= n(i);
-    Value* r = below == 1 ? linear : b_.CreateUDiv(linear, number(below));
-    return position + 1 < count ? b_.CreateURem(r, number(n(position))) : r;
-  };
   switch (op.code) {
     case Opcode::Param: return parameter_[op.index];
     case Opcode::Extent: return sized(extent(op.index, op.attr));
@@ -160,7 +143,7 @@ Value* Emitter::query(ir::OpId id) {
     }
     case Opcode::Stride: return sized(memory_[op.index].pitch[op.attr]);
     case Opcode::BlockId: return sized(block_id_[op.attr]);
-    case Opcode::BlockDim: return llvm::ConstantInt::get(type, geometry_.dim[op.attr]);
+    case Opcode::BlockDim: return sized(block_dim_[op.attr]);
     case Opcode::GridDim: return sized(grid_dim_[op.attr]);
     case Opcode::WarpId: return sized(warp_);
     case Opcode::LaneId: return llvm::ConstantInt::get(type, 0);  // the base
@@ -170,7 +153,7 @@ Value* Emitter::query(ir::OpId id) {
     }
     case Opcode::GlobalId: {
       Value* v = thread(op.attr);
-      Value* base = b_.CreateMul(sized(block_id_[op.attr]), llvm::ConstantInt::get(type, geometry_.dim[op.attr]));
+      Value* base = b_.CreateMul(sized(block_id_[op.attr]), sized(block_dim_[op.attr]));
       if (!v->getType()->isVectorTy()) return b_.CreateAdd(base, sized(v));
       return b_.CreateAdd(splat(base), b_.CreateZExtOrTrunc(v, lanes_of(type)));
     }

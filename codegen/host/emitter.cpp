@@ -93,6 +93,7 @@ void Emitter::run(const std::string& symbol) {
   dynamic_bytes_ = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateConstGEP1_32(b_.getInt32Ty(), grid, 3)), i64);
   static_assert(offsetof(HostGrid, global_time) == 16);
   global_time_ = b_.CreateLoad(pointer, b_.CreateConstGEP1_32(b_.getInt8Ty(), grid, offsetof(HostGrid, global_time)));
+  read_block(grid);
   load_parameters(fn_->getArg(0));
   declare_where();
   place_memories(fn_->getArg(4));
@@ -163,7 +164,7 @@ void Emitter::place_memories(Value* scratch) {
     }
   }
   lay_out_context();
-  if (context_bytes_ == 0) return;
+  if (context_bytes_ == 0 && context_bytes_per_warp_ == 0) return;
   // After dynamic shared memory, on a cache line of its own.
   Value* after = b_.CreateAnd(b_.CreateAdd(dynamic_bytes_, b_.getInt64(63)), b_.getInt64(~std::uint64_t{63}));
   after = b_.CreateAnd(b_.CreateAdd(after, b_.getInt64(shared_end + 63)), b_.getInt64(~std::uint64_t{63}));
@@ -246,33 +247,6 @@ void Emitter::emit_blocks(Value* first, Value* last) {
   number->replaceIncomingBlockWith(block_end_, again);
   for (llvm::PHINode* phi : id) phi->replaceIncomingBlockWith(block_end_, again);
   start(end);
-}
-
-void Emitter::emit_warps(const std::function<void(Mask)>& body) {
-  if (geometry_.full_warps == 1) {
-    note_warp(b_.getInt32(0));
-    body(Mask{});
-  } else if (geometry_.full_warps > 1) {
-    Block *before = b_.GetInsertBlock(), *head = block("warp"), *done = block("warps.done");
-    branch_to(head);
-    start(head);
-    llvm::PHINode* w = b_.CreatePHI(b_.getInt32Ty(), 2);
-    w->addIncoming(b_.getInt32(0), before);
-    note_warp(w);
-    body(Mask{});
-    Value* next = b_.CreateAdd(w, b_.getInt32(1));
-    Block* again = block("warp.next");
-    b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt32(geometry_.full_warps)), again, done);
-    start(again);
-    w->addIncoming(next, again);
-    loop_back(head);
-    start(done);
-  }
-  if (geometry_.tail_lanes == 0) return;
-  note_warp(b_.getInt32(geometry_.full_warps));
-  std::vector<llvm::Constant*> present;
-  for (unsigned l = 0; l < kLanes; ++l) present.push_back(b_.getInt1(l < geometry_.tail_lanes));
-  body(Mask{llvm::ConstantVector::get(present)});
 }
 
 void Emitter::begin_body() {

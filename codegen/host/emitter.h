@@ -1,8 +1,7 @@
 // Turns one prepared kernel into one LLVM function (runtime/compiler.h, HostEntry). Internal to the host lowering; one object a
-// compilation. What is where: emitter.cpp the frame, blocks and warps; emit_value.cpp values and locals; emit_control.cpp control flow and
-// masks; emit_memory.cpp loads, stores and bounds; emit_lanes.cpp their slow ways; emit_atomic.cpp atomics; emit_warp.cpp warp operations;
-// emit_text.cpp checks, traps and logs;
-// emit_block.cpp what barriers cut.
+// compilation. What is where: emitter.cpp the frame and the loop over blocks; emit_threads.cpp warps and thread indices; emit_value.cpp
+// values and locals; emit_control.cpp control flow and masks; emit_memory.cpp loads, stores and bounds; emit_lanes.cpp their slow ways;
+// emit_atomic.cpp atomics; emit_warp.cpp warp operations; emit_text.cpp checks, traps and logs; emit_block.cpp what barriers cut.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -35,6 +34,7 @@ class Emitter {
   // Adds the entry function. Throws CompileError.
   void run(const std::string& symbol);
   std::uint64_t context_bytes() const { return context_bytes_; }
+  std::uint64_t context_bytes_per_warp() const { return context_bytes_per_warp_; }
 
  private:
   using Value = llvm::Value;
@@ -53,8 +53,6 @@ class Emitter {
   void place_memories(Value* scratch);
   void make_alias_scopes();
   void emit_blocks(Value* first, Value* last);
-  void emit_warps(
-      const std::function<void(Mask)>& body);  // calls `body` where warp_ is set, once for full warps and once for the partial one
   void begin_body();
   llvm::AllocaInst* variable(llvm::Type* type, const char* name);  // in the entry block; promoted to a register later unless it is an array
   Block* block(const char* name) { return Block::Create(c_, name, fn_); }
@@ -62,6 +60,22 @@ class Emitter {
   void start(Block* target) { b_.SetInsertPoint(target); }
   void loop_back(Block* header);  // a branch that ends a loop that must not be unrolled
   [[noreturn]] void unsupported(ir::OpId id, const std::string& what) const;
+
+  // --- threads (emit_threads.cpp) ------------------------------------------------------------------------------------------------
+  struct Divisor {
+    Value* number = nullptr;
+    Value* reciprocal = nullptr;  // of one that is given at launch
+  };
+  void read_block(Value* grid);
+  Value* quotient(Value* n, const Divisor& by);  // of a number of threads, or 32 of them
+  Value* remainder(Value* n, const Divisor& by);
+  Value* thread(unsigned axis);  // the index along an axis: a scalar (the base), or 32 lanes where the axis is irregular
+  // Of thread `linear` of a block whose rows are x long, and y of them deep.
+  std::array<Value*, 3> thread_axes(llvm::IRBuilder<>& b, Value* linear, Value* x, Value* y) const;
+  void emit_warps(
+      const std::function<void(Mask)>& body);  // calls `body` where warp_ is set, once for full warps and once for the partial one
+  // For every warp in turn, the partial one too. What one gives is `carried` for the next; null: nothing is.
+  Value* each_warp(Value* carried, const std::function<Value*(Value* warp, Value* carried)>& body);
 
   // --- values (emit_value.cpp) -------------------------------------------------------------------------------------------------
   Value* scalar(ir::ValueId v);               // of a uniform value; the base of an affine one
@@ -158,7 +172,6 @@ class Emitter {
   Value* inside_lanes(const Access& a, Mask m);  // active lanes that are in bounds
   Mask checked_lanes(const Access& a, Mask m);   // the same, after the others are reported
   void report(const Access& a, Value* first_bad_lane);
-  llvm::Function* report_function();
   void report_lanes(const Access& a, Value* bad);  // bits; does nothing when there are none
   Value* extent(std::uint32_t mem, unsigned dimension) { return memory_[mem].extent[dimension]; }
   Value* memory_base(std::uint32_t mem);
@@ -175,12 +188,13 @@ class Emitter {
   }
 
   // --- text (emit_text.cpp) -----------------------------------------------------------------------------------------------------
+  llvm::Function* report_function();
+  void call_report(std::uint32_t site, Value* dimension, Value* index, Value* extent, Value* lane);
   void emit_check(ir::OpId id, Mask m);
   void emit_trap(ir::OpId id, Mask m);
   void emit_log(ir::OpId id, Mask m);
   Value* lane_bits(ir::ValueId v, Value* lane);  // of one lane, in 64
   Value* lane_thread(Value* lane) { return b_.CreateAdd(b_.CreateShl(warp_, 5), lane); }
-  std::array<Value*, 3> thread_axes(llvm::IRBuilder<>& b, Value* linear) const;
 
   // --- lane by lane (emit_lanes.cpp) ---------------------------------------------------------------------------------------------
   llvm::Function* helper(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters, bool& fresh);
@@ -188,6 +202,7 @@ class Emitter {
   llvm::Function* indexed_helper(bool stores, unsigned bytes);
   llvm::Function* checking_helper(bool stores, unsigned bytes, ir::Type index, std::int64_t column, bool dense);
   Value* row_checked_lane_by_lane(const Access& a, Mask m, Value* stored);
+  llvm::StructType* where_type() const;
   void declare_where();
   void note_block();            // in where_
   void note_warp(Value* warp);  // there and in warp_
@@ -219,8 +234,9 @@ class Emitter {
   void leave_if_block_is_done();
   void emit_block_vote(ir::OpId id, Mask m);  // inside a warp: its part
   void begin_votes(ir::RegionId region, const Step& step);
-  Value* block_scalar(ir::ValueId v);  // of a value that steers the block
-  Value* context_pointer(std::uint64_t offset, std::uint64_t stride);
+  Value* block_scalar(ir::ValueId v);                   // of a value that steers the block
+  std::uint64_t place_in_context(std::uint64_t bytes);  // so many of each warp; where they begin, of the first warp
+  Value* context_pointer(std::uint64_t offset, std::uint64_t bytes, Value* warp);
   Value* load_saved(ir::ValueId v);
   bool at_hand(ir::ValueId v) const;  // that raw(v) can be had here: after a barrier only of what the plan kept
   void save(ir::ValueId v, Value* value);
@@ -253,9 +269,11 @@ class Emitter {
   Value *fault_record_ = nullptr, *log_ = nullptr, *global_time_ = nullptr;
   Value *grid_dim_[3] = {}, *dynamic_bytes_ = nullptr, *context_ = nullptr;
   Value* block_id_[3] = {};
-  Value* warp_ = nullptr;       // i32
-  Block* block_end_ = nullptr;  // where a block is done
-  Block* body_end_ = nullptr;   // where a warp's turn is done
+  Value *block_dim_[3] = {}, *full_warps_ = nullptr, *tail_lanes_ = nullptr, *warps_ = nullptr;  // i32; constants of an exact block
+  std::array<Divisor, 3> divisor_;                                                               // x, y and x * y of the block
+  Value* warp_ = nullptr;                                                                        // i32
+  Block* block_end_ = nullptr;                                                                   // where a block is done
+  Block* body_end_ = nullptr;                                                                    // where a warp's turn is done
 
   std::vector<Value*> value_;        // per op, of the warp code being made
   std::vector<std::uint32_t> made_;  // per op: the body that value_ belongs to
@@ -279,8 +297,8 @@ class Emitter {
   std::vector<BlockLoop> block_loops_;
   std::vector<std::uint64_t> value_offset_, slot_offset_;  // in the context
   std::vector<llvm::AllocaInst*> captured_, vote_;
-  std::uint64_t alive_offset_ = 0, context_bytes_ = 0;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> zeroed_;  // ranges of the context that start as zero
+  std::uint64_t alive_offset_ = 0, context_bytes_ = 0, context_bytes_per_warp_ = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> zeroed_;  // what starts as zero in the context: where, bytes of a warp
 };
 
 }  // namespace kiln::codegen::host

@@ -10,15 +10,38 @@ using ir::Opcode;
 using ir::Type;
 using Kind = Shape::Kind;
 
+namespace {
+
+constexpr std::uint32_t kMostThreads = 1024;
+constexpr std::array<std::uint32_t, 3> kLongest{1024, 1024, 64};  // of a block that is given at launch, which the launch sees to
+
+}  // namespace
+
+bool is_block_form(const std::array<std::uint32_t, 3>& block) {
+  if (block == std::array<std::uint32_t, 3>{0, 1, 1} || block == std::array<std::uint32_t, 3>{0, 0, 0}) return true;
+  std::uint64_t threads = 1;
+  for (const std::uint32_t n : block) {
+    if (n == 0 || n > kMostThreads) return false;
+    threads *= n;
+  }
+  return threads <= kMostThreads;
+}
+
 Geometry::Geometry(const std::array<std::uint32_t, 3>& block) : dim(block) {
-  threads = dim[0] * dim[1] * dim[2];
-  full_warps = threads / kLanes;
-  tail_lanes = threads % kLanes;
+  for (unsigned a = 0; a < 3; ++a) {
+    at_launch[a] = dim[a] == 0;
+    if (at_launch[a]) dim[a] = kLongest[a];
+  }
+  most_warps = exact() ? (dim[0] * dim[1] * dim[2] + kLanes - 1) / kLanes : kMostThreads / kLanes;
   std::vector<unsigned>& axes = order;
   for (unsigned a = 0; a < 3; ++a) {
     if (dim[a] > 1) axes.push_back(a);
   }
   if (axes.empty()) return;
+  if (at_launch[1]) {  // of any shape: how its rows lie in warps is not known
+    for (const unsigned a : axes) axis[a] = Axis::Irregular;
+    return;
+  }
   const std::uint32_t n0 = dim[axes[0]];
   if (axes.size() == 1 || n0 % kLanes == 0) {
     axis[axes[0]] = Axis::Column;
@@ -225,7 +248,7 @@ class Analysis {
     const std::uint64_t top = ir::value_mask(t);
     switch (op.code) {
       case Opcode::Const: return constant(op.imm);
-      case Opcode::BlockDim: return constant(g_.dim[op.attr]);
+      case Opcode::BlockDim: return g_.at_launch[op.attr] ? uniform(1, g_.dim[op.attr]) : constant(g_.dim[op.attr]);
       case Opcode::BlockId: return uniform(0, std::numeric_limits<std::int32_t>::max());
       case Opcode::GridDim: return uniform(0, std::numeric_limits<std::int32_t>::max());
       case Opcode::ThreadId: return thread(op.attr);
@@ -233,7 +256,7 @@ class Analysis {
         // The launch refuses a grid whose 32-bit global ids would wrap.
         Shape r = thread(op.attr);
         r.high = ir::bit_width(t) == 32 ? top : std::uint64_t{1} << 42;
-        r.zeros = std::min(r.zeros, trailing_zeros(g_.dim[op.attr]));
+        r.zeros = g_.at_launch[op.attr] ? 0 : std::min(r.zeros, trailing_zeros(g_.dim[op.attr]));
         return r;
       }
       case Opcode::LaneId:
@@ -244,7 +267,7 @@ class Analysis {
                 .low = 0,
                 .high = kLanes - 1,
                 .zeros = kAllZero};
-      case Opcode::WarpId: return uniform(0, g_.warps() - 1);
+      case Opcode::WarpId: return uniform(0, g_.most_warps - 1);
       case Opcode::Get: return out_.slot[op.index];
       case Opcode::Load: {
         for (const ir::ValueId c : op.operands) {

@@ -12,19 +12,23 @@ namespace kiln::codegen::host {
 
 inline constexpr unsigned kLanes = 32;
 
-// How thread ids lie in a warp, a fact of the block shape. Lane l is in row l / width at column l % width; width is a power of two, and 32
-// means one row.
+// What is known of the block when code is made, and how thread ids lie in a warp, which follows from it: of an exact shape all, of one
+// that is given at launch only bounds (CompileOptions::block has the forms). What a launch says is a value of the emitter's
+// (emit_threads.cpp). Lane l is in row l / width at column l % width; width is a power of two, and 32 means one row.
 struct Geometry {
+  // One of the forms; is_block_form() tells.
   explicit Geometry(const std::array<std::uint32_t, 3>& block);
 
   enum class Axis : std::uint8_t { Zero, Column, Row, Uniform, Irregular };
-  std::array<std::uint32_t, 3> dim;
-  std::uint32_t threads, full_warps, tail_lanes;  // tail_lanes 0: every warp is full
+  std::array<std::uint32_t, 3> dim;                    // the length of an axis; where that is given at launch, the greatest there may be
+  std::array<bool, 3> at_launch{false, false, false};  // per axis
+  std::uint32_t most_warps;                            // with the partial one
   std::uint32_t width = kLanes;
-  std::vector<unsigned> order;  // the axes longer than 1, fastest first
+  std::vector<unsigned> order;  // the axes that may be longer than 1, fastest first
   std::array<Axis, 3> axis{Axis::Zero, Axis::Zero, Axis::Zero};
-  std::uint32_t warps() const { return full_warps + (tail_lanes != 0); }
+  bool exact() const { return !at_launch[0]; }  // nothing is left to the launch
 };
+bool is_block_form(const std::array<std::uint32_t, 3>& block);
 
 struct Shape {
   enum class Kind : std::uint8_t { None, Uniform, Affine, Varying } kind = Kind::None;  // None: not reached yet

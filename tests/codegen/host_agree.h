@@ -35,7 +35,8 @@ class Agree {
     return *this;
   }
 
-  // For each block shape in turn: the first at every level, the others (and everything unchecked) at the highest.
+  // For each block shape in turn: the first at every level and with code whose block is given at launch, the others (and everything
+  // unchecked) at the highest.
   Agree& at(const std::vector<std::array<std::uint32_t, 3>>& blocks) {
     for (const auto& b : blocks) {
       block = b;
@@ -53,10 +54,19 @@ class Agree {
     for (const Mode mode : {Mode::Checked, Mode::Unchecked}) {
       if (faults && mode == Mode::Unchecked) continue;
       const std::vector<std::vector<std::uint8_t>> expected = interpret(mode);
-      for (const std::string& level : every_level&& mode == Mode::Checked ? levels() : std::vector<std::string>{levels().back()}) {
+      std::vector<std::pair<std::string, std::array<std::uint32_t, 3>>> codes;
+      for (const std::string& level : every_level&& mode == Mode::Checked ? levels() : std::vector<std::string>{levels().back()})
+        codes.emplace_back(level, block);
+      if (text_.find("block_size") == std::string::npos) {
+        if (every_level && (mode == Mode::Unchecked || faults)) codes.push_back({levels().back(), {0, 0, 0}});
+        if (every_level && mode == Mode::Checked && block[1] == 1 && block[2] == 1) codes.push_back({levels().back(), {0, 1, 1}});
+      }
+      for (const auto& [level, form] : codes) {
         CAPTURE(level);
+        CAPTURE(form[0]);
+        CAPTURE(form[1]);
         CAPTURE(static_cast<int>(mode));
-        const Kernel kernel(text_, block, level, mode);
+        const Kernel kernel(text_, form, level, mode);
         std::vector<std::vector<std::uint8_t>> bytes;
         std::vector<Argument> arguments;
         for (const Given& g : given_) bytes.push_back(g.bytes);
@@ -73,7 +83,7 @@ class Agree {
           }
           arguments.push_back(std::move(a));
         }
-        const ir::FaultRecord record = kernel.run(grid, arguments, dynamic_shared);
+        const ir::FaultRecord record = kernel.run(grid, arguments, dynamic_shared, true, block);
         CHECK((record.state == 2) == faults);
         for (std::size_t i = 0; i < given_.size(); ++i) {
           CAPTURE(i);

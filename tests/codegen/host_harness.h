@@ -80,8 +80,9 @@ struct Kernel {
     object = *loaded;
   }
 
+  // `launched`: the block of code that is told it at launch.
   ir::FaultRecord run(std::array<std::uint32_t, 3> grid, const std::vector<Argument>& arguments, std::uint32_t dynamic_shared = 0,
-                      bool reports = true) const {
+                      bool reports = true, std::array<std::uint32_t, 3> launched = {}) const {
     alignas(64) ir::FaultRecord record{};
     std::vector<std::uint8_t> block;
     for (const Argument& a : arguments) {
@@ -97,8 +98,10 @@ struct Kernel {
       const auto* p = reinterpret_cast<const std::uint8_t*>(&at);
       block.insert(block.end(), p, p + 8);
     }
-    const HostGrid host_grid{{grid[0], grid[1], grid[2]}, dynamic_shared};
-    const std::size_t bytes = (code.static_shared_bytes + 15) / 16 * 16 + (std::size_t{dynamic_shared} + 63) / 64 * 64 + code.context_bytes;
+    const HostGrid host_grid{{grid[0], grid[1], grid[2]}, dynamic_shared, nullptr, {launched[0], launched[1], launched[2]}};
+    const std::size_t warps = (launched[0] * launched[1] * launched[2] + 31) / 32;
+    const std::size_t bytes = (code.static_shared_bytes + 15) / 16 * 16 + (std::size_t{dynamic_shared} + 63) / 64 * 64 +
+                              code.context_bytes + warps * code.context_bytes_per_warp;
     void* scratch = std::aligned_alloc(64, (bytes + 64 + 63) / 64 * 64);
     std::memset(scratch, 0xff, bytes + 64);
     const auto entry = reinterpret_cast<HostEntry>(const_cast<void*>(object->entry()));

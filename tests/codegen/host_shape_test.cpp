@@ -61,7 +61,16 @@ TEST_CASE("a block shape or a CPU level that there is not is refused for the CPU
   };
   CHECK(text("x86-64", {64, 1, 1}).empty());
   CHECK(text("z80", {64, 1, 1}).find("x86-64, x86-64-v2, x86-64-v3, x86-64-v4") != std::string::npos);
-  CHECK(text("x86-64", {0, 1, 1}).find("1 to 1024") != std::string::npos);
+  for (const std::array<std::uint32_t, 3> none : std::vector<std::array<std::uint32_t, 3>>{
+           {4, 0, 1}, {0, 2, 1}, {0, 0, 1}, {0, 1, 0}, {64, 1, 0}, {0, 32, 32}, {65536, 65536, 1}, {1u << 31, 2, 1}}) {
+    CAPTURE(none[0]);
+    const std::string said = text("x86-64", none);
+    CHECK_MESSAGE(said.find("1 to 1024 threads") != std::string::npos, said);
+    CHECK_MESSAGE(said.find("0 x 1 x 1 (a row of threads) or 0 x 0 x 0 (any shape)") != std::string::npos, said);
+  }
   CHECK(text("x86-64", {1024, 2, 1}).find("1 to 1024") != std::string::npos);
-  CHECK(text("x86-64", {32, 1, 1}).find("declares a block of 64") != std::string::npos);
+  const std::string declared = "kernel 'k' declares a block of 64 x 1 x 1 threads and is compiled for no other; ";
+  CHECK(text("x86-64", {32, 1, 1}) == declared + "a block of 32 x 1 x 1 threads was asked for");
+  CHECK(text("x86-64", {0, 1, 1}) == declared + "a row of any number of threads was asked for");
+  CHECK(text("x86-64", {0, 0, 0}) == declared + "a block of any shape was asked for");
 }

@@ -10,6 +10,7 @@
 #include "kiln/ir/text.h"
 #include "src/local_server.h"
 #include "support/clients.h"
+#include "support/launch_blocks.h"
 #include "support/sim.h"
 
 namespace kiln::test {
@@ -51,6 +52,8 @@ Outcome run_device(const Client& client, const Variant& variant, const LaunchCon
                    bool off) {
   Outcome out;
   out.where = client.properties().kind + " " + client.properties().arch + ", " + mode_name(mode) + (off ? ", off by one element" : "");
+  if (client == client_of(LaunchBlocks::Rows)) out.where += ", rows given at launch";
+  if (client == client_of(LaunchBlocks::Any)) out.where += ", blocks given at launch";
   const Stream stream = client.default_stream();
   std::vector<LaunchArg> launch_args;
   std::vector<Binding> all;
@@ -117,6 +120,7 @@ std::vector<Client> devices() {
   if (asked_for("cpu")) {
     static const Client& lowest = *new Client(rt::make_server(rt::make_cpu_device({.workers = 3, .arch = "x86-64"}).value()));
     all.push_back(lowest);
+    all.push_back(client_of(LaunchBlocks::Rows));
   }
   return all;
 }
@@ -133,6 +137,13 @@ std::shared_ptr<const Variant> from_text(const std::string& text) {
     FAIL(std::string(e.what()));
     throw;
   }
+}
+
+std::vector<Outcome> run_on(const std::vector<Client>& clients, const Variant& variant, const LaunchConfig& config,
+                            const std::vector<Arg>& args, Mode mode, bool off) {
+  std::vector<Outcome> outcomes{run_interpreter(variant, config, args, mode)};
+  for (const Client& client : clients) outcomes.push_back(run_device(client, variant, config, args, mode, off));
+  return outcomes;
 }
 
 std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args, const Ways& ways) {

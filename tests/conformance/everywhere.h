@@ -126,15 +126,20 @@ struct Ways {
   bool checked = true, unchecked = true;
   bool interpreter = true;  // false for what the interpreter has no part in (host rules) or is too slow for
   Ptx ptx = Ptx::Both;
-  bool levels = true;              // false: of the CPU's levels only its own
+  bool levels = true;              // false: of the CPU only its own level, with code for the launch's block
   std::uint32_t shared_bytes = 0;  // that the launch needs in a block; devices that have less take no part
 };
 
-// The interpreter, then each device that was asked for (support/clients.h; of the CPU the processor as it is and its lowest level); without
+// The interpreter, then each device that was asked for (support/clients.h; of the CPU the processor as it is, with code for the launch's
+// block and with code whose block is given at launch, and its lowest level); without
 // simulated devices, which execute it, the PTX on their engine too. Checked with every buffer aligned, unchecked with every buffer one
 // element further. What a correct program never does, as the interpreter sees it, fails the test.
 std::vector<Outcome> run_everywhere(const Variant& variant, const LaunchConfig& config, const std::vector<Arg>& args,
                                     const Ways& ways = {});
+
+// The interpreter, then these devices, in one mode; with `off`, every buffer begins one element further.
+std::vector<Outcome> run_on(const std::vector<Client>& clients, const Variant& variant, const LaunchConfig& config,
+                            const std::vector<Arg>& args, ir::PrepareOptions::Mode mode, bool off);
 
 // The devices that run_everywhere uses. Asked for anew each time: a simulated one that a kernel poisoned is replaced by one that is well.
 std::vector<Client> devices();

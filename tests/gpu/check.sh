@@ -172,7 +172,7 @@ tests() {
 c=kiln_test_conformance r=kiln_test_runtime d=kiln_test_dsl
 tests launch_cases:60:$r:launch_cases_test.cpp buffers:60:$r:buffer_test.cpp client:60:$r:client_test.cpp \
   launch_table:60:$c:launch_test.cpp kernels_table:60:$c:kernels_test.cpp memory_table:60:$c:memory_test.cpp scenarios:60:$c:scenarios_test.cpp \
-  rows:60:$c:rows_test.cpp barriers:90:$c:barriers_test.cpp warp:180:$c:warp_test.cpp atomics:90:$c:atomics_test.cpp control:60:$c:control_test.cpp \
+  launch_blocks:90:$c:launch_blocks_test.cpp rows:60:$c:rows_test.cpp barriers:90:$c:barriers_test.cpp warp:180:$c:warp_test.cpp atomics:90:$c:atomics_test.cpp control:60:$c:control_test.cpp \
   integers:150:$c:integers_test.cpp floats:150:$c:floats_test.cpp byte_floats:60:$c:byte_floats_test.cpp math:120:$c:math_test.cpp composed:60:$c:composed_test.cpp checks:60:$c:check_test.cpp assumptions:60:$c:assume_test.cpp logs:60:$c:log_test.cpp clocks:60:$c:clocks_test.cpp traps:60:$c:trap_test.cpp dsl_launch:60:$d:launch_test.cpp dsl_space:60:$d:space_test.cpp
 
 # --- what loses the device, and what takes long ---------------------------------------------------------------------------------
