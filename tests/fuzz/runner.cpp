@@ -94,13 +94,20 @@ Outputs run_ptx(const std::string& ptx, const ir::Prepared& kernel, const Case& 
   return run_on_copy(c, [&](const interp::Launch& launch) { return test::run_ptx(ptx, kernel, launch, seed); });
 }
 
-Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& arch, bool aligned) {
+BlockForm block_form(const Case& c, BlockForm wanted) {
+  if (c.kernel.has_block_size()) return BlockForm::Exact;
+  return wanted == BlockForm::Row && (c.block[1] != 1 || c.block[2] != 1) ? BlockForm::Any : wanted;
+}
+
+Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& arch, bool aligned, BlockForm form) {
   const CodegenHandle& codegen = code_generator();
   if (!codegen.compiler) throw std::runtime_error(codegen.error);
   CompileOptions options;
   options.target = TargetKind::Host;
   options.arch = arch;
   options.block = c.block;
+  if (form == BlockForm::Row) options.block = {0, 1, 1};
+  if (form == BlockForm::Any) options.block = {0, 0, 0};
   options.aligned16 = aligned;
   options.block_multiple_of_32 = c.block[0] * c.block[1] * c.block[2] % 32 == 0;
   const CompiledCode code = codegen.compiler->compile(kernel, options);
@@ -137,9 +144,12 @@ Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& a
     std::memcpy(params.data + f.offset, &v, f.size);
   }
   const std::uint64_t shared = (code.static_shared_bytes + 15) / 16 * 16 + (c.shared_bytes + 63) / 64 * 64;
-  Aligned scratch(shared + code.context_bytes + 64);
-  std::memset(scratch.data, 0xFF, shared + code.context_bytes);
-  const HostGrid grid{{c.grid[0], c.grid[1], c.grid[2]}, c.shared_bytes, &nanoseconds};
+  const std::uint64_t warps = (c.block[0] * c.block[1] * c.block[2] + 31) / 32;
+  const std::uint64_t needed = shared + code.context_bytes + warps * code.context_bytes_per_warp;
+  Aligned scratch(needed + 2 * kMargin);
+  std::memset(scratch.data, 0xFF, needed);
+  std::memset(scratch.data + needed, kCanary, kMargin);
+  const HostGrid grid{{c.grid[0], c.grid[1], c.grid[2]}, c.shared_bytes, &nanoseconds, {c.block[0], c.block[1], c.block[2]}};
   const auto entry = reinterpret_cast<HostEntry>(const_cast<void*>(object->entry()));
   entry(params.data, &grid, 0, std::uint64_t{c.grid[0]} * c.grid[1] * c.grid[2], scratch.data);
 
@@ -156,6 +166,8 @@ Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& a
       }
     ++next;
   }
+  if (std::any_of(scratch.data + needed, scratch.data + needed + kMargin, [](std::uint8_t b) { return b != kCanary; }))
+    out.misuse.push_back("a store behind the scratch memory that the code asked for");
   if (record.state != 0) out.fault = record;
   std::string wrong;
   out.log = log.lines(wrong);
@@ -338,8 +350,10 @@ std::optional<std::string> check_mode(const Case& c, const Variant& variant, con
   const ir::Kernel again = ir::parse_kernel(ir::print(c.kernel));
   if (ir::print(again) != ir::print(ir::parse_kernel(ir::print(again)))) return mode + ": the text form does not round trip";
   bool aligned = options.aligned;
+  const BlockForm form = block_form(c, options.block);
+  const std::string of_block = form == BlockForm::Exact ? "" : form == BlockForm::Row ? " for a row" : " for any block";
   for (const std::string& level : options.levels) {
-    if (auto d = compare(c, expected, run_host(prepared, c, level, aligned), mode, level)) return d;
+    if (auto d = compare(c, expected, run_host(prepared, c, level, aligned, form), mode, level + of_block)) return d;
     aligned = !aligned;
   }
   if (options.sim)
@@ -358,6 +372,10 @@ CheckOptions options_in_turn(std::uint64_t seed) {
   o.checked = seed % 2 == 0;
   o.unchecked = !o.checked;
   o.aligned = seed / 2 % 2 == 0;
+  constexpr std::uint64_t kOfForms = 8;
+  const std::uint64_t form = seed / 4 % kOfForms;
+  if (form == kOfForms - 2) o.block = BlockForm::Row;
+  if (form == kOfForms - 1) o.block = BlockForm::Any;
   o.sim_turn = turn;
   return o;
 }

@@ -25,9 +25,13 @@ struct Outputs {
 Outputs run_interpreter(const ir::Prepared& kernel, const Case& c);
 // Executes PTX made from `kernel`; `seed` varies the order of the threads.
 Outputs run_ptx(const std::string& ptx, const ir::Prepared& kernel, const Case& c, std::uint64_t seed);
+// What the code is told of the block before it is launched.
+enum class BlockForm : std::uint8_t { Exact, Row, Any };
+// The form that is asked for, or the next one that a case can have: a row has one dimension, and a block that is declared is exact.
+BlockForm block_form(const Case& c, BlockForm wanted);
 // Compiles for `arch` and runs all blocks on this thread. `aligned` promises 16-byte aligned buffers; otherwise they are laid one element
 // off.
-Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& arch, bool aligned);
+Outputs run_host(const ir::Prepared& kernel, const Case& c, const std::string& arch, bool aligned, BlockForm form = BlockForm::Exact);
 
 // The host levels this machine can execute, lowest first.
 std::vector<std::string> host_levels();
@@ -40,12 +44,14 @@ struct CheckOptions {
   std::vector<std::string> levels;        // host levels to run
   bool checked = true, unchecked = true;  // programs to run; a case that may fault has the checked one only
   bool aligned = true;                    // buffers at multiples of 16 bytes and the promise of it, on the first level; then in turn
+  BlockForm block = BlockForm::Exact;     // of the host code, where the case can have it
   bool sim = false;                       // also through the runtime on a simulated device
   SimTurn sim_turn{};
   bool ptx = false;      // also execute the PTX for sm_75 and sm_90
   bool assemble = true;  // and assemble it, where ptxas is
 };
-// The share of work that falls to a seed: levels, modes and alignment in turn, so that each gets the same number of seeds.
+// The share of work that falls to a seed: levels, modes and alignment in turn, so that each gets the same number of seeds; and of the forms
+// of a block the exact one six times of eight.
 CheckOptions options_in_turn(std::uint64_t seed);
 // The size of the kernel of a seed, likewise.
 Shape shape_in_turn(std::uint64_t seed);
