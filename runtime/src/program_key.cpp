@@ -39,7 +39,9 @@ class Words {
   void operator()(const char* name, const TargetKind& t) { all.push_back({name, t == TargetKind::Ptx ? "PTX" : "host"}); }
   void operator()(const char* name, const std::uint32_t& n) { all.push_back({name, n == 0 ? "any" : std::to_string(n)}); }
   void operator()(const char* name, const std::array<std::uint32_t, 3>& b) {
-    all.push_back({name, std::to_string(b[0]) + "," + std::to_string(b[1]) + "," + std::to_string(b[2])});
+    const bool at_launch = b[0] == 0;  // CompileOptions::block
+    all.push_back({name, at_launch ? b[1] == 0 ? "any shape" : "any row"
+                                   : std::to_string(b[0]) + "," + std::to_string(b[1]) + "," + std::to_string(b[2])});
   }
 };
 

@@ -121,6 +121,11 @@ TEST_CASE("what differs between two keys is said in words") {
     ++all;
   }
   CHECK(rt::differences(everything, base).size() == all);
+  rt::ProgramKey row = base, any = base;
+  row.options.block = {0, 1, 1};
+  any.options.block = {0, 0, 0};
+  CHECK(rt::differences(row, base) == std::vector<std::string>{"block any row against 32,1,1"});
+  CHECK(rt::differences(base, any) == std::vector<std::string>{"block 32,1,1 against any shape"});
   rt::ProgramKey longer = base;
   longer.kernel_text += "more";
   CHECK(rt::differences(longer, base) == std::vector<std::string>{"the kernel's text from line 5 on: `more` against ``"});

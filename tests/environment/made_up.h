@@ -23,11 +23,12 @@ inline CompiledCode made_up_code(const std::string& text) {
   code.ptx_version = 63;
   code.static_shared_bytes = 128;
   code.context_bytes = 1ull << 40;
+  code.context_bytes_per_warp = 192;
   return code;
 }
 inline bool same(const CompiledCode& a, const CompiledCode& b) {
   return a.code == b.code && a.symbol == b.symbol && a.ptx_version == b.ptx_version && a.static_shared_bytes == b.static_shared_bytes &&
-         a.context_bytes == b.context_bytes;
+         a.context_bytes == b.context_bytes && a.context_bytes_per_warp == b.context_bytes_per_warp;
 }
 
 // An environment as a process has one, at `named` (as KILN_ENV), and what it warned of.

@@ -191,7 +191,7 @@ TEST_CASE("files of others, of a newer Kiln and of versions that are unknown are
     const char* change;
     const char* said;
   } rows[] = {{"PRAGMA application_id=1", "is no file of Kiln's; it is left alone"},
-              {"PRAGMA user_version=2", "was made by a newer Kiln: its version is 2, and this Kiln knows up to 1"},
+              {"PRAGMA user_version=3", "was made by a newer Kiln: its version is 3, and this Kiln knows up to 2"},
               {"PRAGMA user_version=0", "is of version 0, older than any that this Kiln knows; remove it"}};
   for (const auto& row : rows) {
     CAPTURE(row.change);
@@ -216,6 +216,32 @@ TEST_CASE("files of others, of a newer Kiln and of versions that are unknown are
   CHECK(env.find(made_up_key("one")) == "");
   CHECK(env.warnings.size() == 1);
   CHECK(env.store(made_up_key("one"), "code of one"));
+}
+
+TEST_CASE("a file of version 1, whose code lacks a fact, is emptied and used on, and refused with one warning where it is only read") {
+  const TempFolder folder;
+  const std::string bytes = small_file("PRAGMA user_version=1");
+  folder.write(rt::kStoreName, bytes);
+  {
+    const TempFolder own;
+    Opened env(own.path() + ":" + folder.path());
+    CHECK(env.find(made_up_key("one")) == "");
+    REQUIRE(env.warnings.size() == 1);
+    CHECK_MESSAGE(env.warnings[0].find("was made by an older Kiln: its version is 1") != std::string::npos, env.warnings[0]);
+    CHECK(env.store(made_up_key("one"), "code of one"));
+    CHECK(env.find(made_up_key("one")) == "code of one");
+    CHECK(read_file(file_in(folder)) == bytes);
+  }
+  {
+    Opened env(folder.path());
+    CHECK(env.find(made_up_key("one")) == "");
+    CHECK(env.store(made_up_key("two"), "other code of two"));
+    CHECK(env.warnings.empty());
+  }
+  Opened later(folder.path());
+  CHECK(later.find(made_up_key("one")) == "");
+  CHECK(later.find(made_up_key("two")) == "other code of two");
+  CHECK(later.warnings.empty());
 }
 
 TEST_CASE("the file stays within its bound: what was not used for longest goes, and what is too large is not kept") {

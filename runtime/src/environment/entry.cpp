@@ -33,6 +33,7 @@ void each_field(Code& code, Visit& visit) {
   visit("ptx_version", code.ptx_version);
   visit("static_shared_bytes", code.static_shared_bytes);
   visit("context_bytes", code.context_bytes);
+  visit("context_bytes_per_warp", code.context_bytes_per_warp);
   visit("code", code.code);
 }
 

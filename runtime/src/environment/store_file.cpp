@@ -26,6 +26,8 @@ constexpr const char* kSchema[] = {
     "CREATE INDEX kernels_used ON kernels(used, bytes)",
 };
 
+constexpr std::int64_t kOldestVersion = 1;  // that migrate() knows
+
 constexpr const char* kBeside[] = {"-wal", "-shm", "-journal"};  // the names of SQLite's own files, behind that of the database
 
 constexpr const char* kColumns = "SELECT id, used, created, hash, kernel, arch, checksum, key, code FROM kernels ";
@@ -141,7 +143,6 @@ void StoreFile::fill(const std::string& path, bool shared) {
   if (shared) db.run("PRAGMA journal_mode=WAL");  // stays with the file
 }
 
-// A new version of the tables gets its step here: from each version that was ever released to the next. There is none yet.
 void StoreFile::check_schema() {
   const std::int64_t id = db_->number("PRAGMA application_id"), version = db_->number("PRAGMA user_version");
   if (id != kApplicationId) throw Unusable("'" + path_ + "' is no file of Kiln's; it is left alone", false);
@@ -149,13 +150,29 @@ void StoreFile::check_schema() {
     throw Unusable("'" + path_ + "' was made by a newer Kiln: its version is " + std::to_string(version) + ", and this Kiln knows up to " +
                        std::to_string(kSchemaVersion),
                    false);
-  if (version < kSchemaVersion)
+  if (version < kOldestVersion)
     throw Unusable("'" + path_ + "' is of version " + std::to_string(version) + ", older than any that this Kiln knows; remove it", false);
+  if (version < kSchemaVersion && !writable_)
+    throw Unusable("'" + path_ + "' was made by an older Kiln: its version is " + std::to_string(version) +
+                       ", and nothing in it is of the form that this Kiln reads; make it anew",
+                   false);
   std::vector<std::string> found;
   Statement all(db_->raw(), "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name");
   while (all.step()) found.emplace_back(all.bytes(0));
   if (!std::equal(found.begin(), found.end(), std::begin(kSchema), std::end(kSchema)))
     throw Unusable("the file is damaged: its tables are not those of version " + std::to_string(version), true);
+  if (version < kSchemaVersion) migrate();
+}
+
+// A new version gets its step here, from each one before it. 1 to 2: the tables are the same, and code has one more fact, which the old
+// entries do not have. No key of theirs is asked for any more, as the interface version is a part of it.
+void StoreFile::migrate() {
+  Transaction transaction(*db_);
+  if (db_->number("PRAGMA user_version") < kSchemaVersion) {  // else another process was first
+    db_->run("DELETE FROM kernels");
+    db_->run(("PRAGMA user_version=" + std::to_string(kSchemaVersion)).c_str());
+  }
+  transaction.commit();
 }
 
 Looked StoreFile::find(const std::string& key, std::int64_t now) {

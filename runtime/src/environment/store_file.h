@@ -17,7 +17,7 @@ inline constexpr const char* kStoreName = "environment.db";
 inline constexpr const char *kSetAside = ".damaged", *kUnfinished = ".new";
 // "KILN". A file of another id is not ours and never touched. The version is that of the tables and of what stands in them, the forms of
 // keys and code among it; a file of a newer one is refused, one of an older one is migrated (see migrate()) or refused.
-inline constexpr std::int64_t kApplicationId = 0x4b494c4e, kSchemaVersion = 1;
+inline constexpr std::int64_t kApplicationId = 0x4b494c4e, kSchemaVersion = 2;
 
 // The file cannot be used; nothing is wrong with the process.
 class Unusable : public std::runtime_error {
@@ -89,6 +89,7 @@ class StoreFile {
   void fill(const std::string& path, bool shared);
   void forget_unfinished();
   void check_schema();
+  void migrate();
   bool insert(const StoreRow& row, std::uint64_t most);
   void evict(std::uint64_t room, std::uint64_t most);
 
