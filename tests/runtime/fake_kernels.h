@@ -35,7 +35,7 @@ class FakeCompiler final : public Compiler {
  public:
   void define(const std::string& kernel, HostEntry entry) { entries_[kernel] = entry; }
   std::atomic<int> compilations{0};
-  std::uint64_t context_bytes = 0;
+  std::uint64_t context_bytes = 0, context_bytes_per_warp = 0;
   void (*on_compile)(const ir::Prepared&) = nullptr;
 
   CompiledCode compile(const ir::Prepared& kernel, const CompileOptions& options) override {
@@ -48,6 +48,7 @@ class FakeCompiler final : public Compiler {
     code.code = trampoline(code.symbol, found->second);
     code.static_shared_bytes = kernel.shared.static_bytes;
     code.context_bytes = context_bytes;
+    code.context_bytes_per_warp = context_bytes_per_warp;
     return code;
   }
   std::string llvm_ir(const ir::Prepared&, const CompileOptions&) override { return {}; }

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "kiln/runtime/graph.h"
 #include "runtime/fake_kernels.h"
 
 using namespace kiln;
@@ -238,6 +239,37 @@ TEST_CASE("the scratch memory of a block is aligned and as large as shared memor
     CHECK(y.read().value() == std::vector<u32>(64, shared));
   }
   CHECK(misaligned.load() == 0);
+}
+
+TEST_CASE("code is told the launch's block, and gets scratch memory for each of its warps, in a replayed graph too") {
+  static std::array<std::uint32_t, 3> told{};
+  FakeServer s(1);
+  s.compiler.context_bytes = 64;
+  s.compiler.context_bytes_per_warp = 10'000;
+  s.compiler.define("fill", [](const void* params, const HostGrid* grid, std::uint64_t first, std::uint64_t last, void* scratch) {
+    told = {grid->block[0], grid->block[1], grid->block[2]};
+    const std::size_t warps = (told[0] * told[1] * told[2] + 31) / 32;
+    std::memset(scratch, 0xee, (grid->dynamic_shared_bytes + 63) / 64 * 64 + 64 + warps * 10'000);  // a sanitizer sees a byte too many
+    fill_code(params, grid, first, last, scratch);
+  });
+  Buffer<u32> y = s.buffer(std::vector<u32>(64));
+  const Stream stream = s.client.stream();
+  std::uint32_t n = 0;
+  for (const Dim3 block : {Dim3(1), Dim3(32), Dim3(33), Dim3(1024), Dim3(8, 4, 2), Dim3(1, 1, 64), Dim3(16, 16)}) {
+    for (const bool replayed : {false, true}) {
+      const LaunchArg args[] = {y.arg(), scalar(++n)};
+      LaunchRequest request{&s.fill, {}, args};
+      request.config = {.grid = Dim3(64), .block = block, .shared_bytes = 100};
+      if (replayed) {
+        const Graph graph = capture(stream, [&] { REQUIRE(launch(stream, request).has_value()); }).value();
+        REQUIRE(graph.replay(stream).has_value());
+      } else {
+        REQUIRE(launch(stream, request).has_value());
+      }
+      CHECK(y.read(stream).value() == std::vector<u32>(64, n));
+      CHECK(told == std::array<std::uint32_t, 3>{block.x, block.y, block.z});
+    }
+  }
 }
 
 TEST_CASE("more launches than the device holds at a time are all run, also when nobody ever waits") {
