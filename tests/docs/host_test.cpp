@@ -1,7 +1,9 @@
 // The examples of docs/host.md and docs/failures.md.
 #include <cstdlib>
 
+#include "cpu/cpu_device.h"
 #include "docs/examples.h"
+#include "src/server.h"
 
 using namespace kiln;
 using namespace kiln::test;
@@ -44,6 +46,12 @@ KILN_KERNEL(reversed, (const TileCfg& cfg, In<f32> x, Out<f32> y))
   If (t < cfg.tile && t < x.size()) { s[t] = x[t]; }
   barrier();
   If (t < y.size() && t < cfg.tile) { y[t] = s[cfg.tile - 1 - t]; }
+}
+
+KILN_KERNEL(counted, (InOut<u32> y))
+{
+  auto i = global_id().x;
+  If (i < y.size()) { log("y[{}] was {}", i, y[i]); }
 }
 
 }  // namespace docs_host
@@ -127,6 +135,49 @@ TEST_CASE("docs/host: grids and blocks") {
     CHECK(wide.grid == Dim3(50000, 2));
     CHECK(b.read().value() == std::vector<f32>(100, 10.5f));
   }
+}
+
+TEST_CASE("docs/host: logs") {
+  for (const Client& c : devices()) {
+    CAPTURE(c.properties().name);
+    std::string lines;
+    // example: logs
+    c.on_log([&](const LogLine& l) { lines += std::string(l.kernel) + " " + std::string(l.text) + "\n"; });  // {}: stderr again
+    c.log_bytes(16 << 20);  // of each launch from now on; at first KILN_LOG_BYTES, else 1 MiB
+    // end
+    auto y = Buffer<u32>::from_host(c, {7}).value();
+    docs_host::counted(for_num_elems(1), y);
+    CHECK(y.read().value()[0] == 7);
+    CHECK(lines == "docs_host::counted y[0] was 7\n");
+    c.on_log({});
+    c.log_bytes(1 << 20);
+  }
+}
+
+TEST_CASE("docs/host: memory") {
+  const Client c(rt::make_server(rt::make_cpu_device().value()));  // a device of its own, whose layout nobody else has
+  const u64 n = 100, bytes = 400;
+  const Stream s = c.stream();
+  auto weights = Buffer<f32>::zeroed(c, 1).value();
+  // example: memory
+  const MemoryReport report = memory_report(c).value();  // pools with peaks; memory_report(c, s): of what was allocated for a stream
+  const std::string table = report.text();
+  const u64 given_back = memory_cleanup(c).value();                 // unused memory goes back to the device
+  install_memory_pools(c, MemoryPools::exclusive_pages()).value();  // or ::sub_slices(c.properties()), or pools of your own
+  {
+    PersistentMemory window(c);  // what is allocated here is kept apart from memory that comes and goes
+    weights = Buffer<f32>::zeroed(c, n).value();
+  }
+  const Memory m = allocate(s, bytes).value();  // on the account of a stream
+  // end
+  static_cast<void>(given_back);
+  CHECK(!table.empty());
+  CHECK(m != nullptr);
+  CHECK(weights.read().value() == std::vector<f32>(100, 0));
+  const MemoryReport then = memory_report(c).value();
+  CHECK(then.pools.back().kind == PoolKind::Persistent);
+  CHECK(then.pools.back().usage.allocations == 1);
+  CHECK(memory_report(c, s).value().total.bytes_in_use == 400);
 }
 
 TEST_CASE("docs/host: the default client's buffers") {

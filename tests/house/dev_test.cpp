@@ -143,6 +143,36 @@ TEST_CASE("set-up installs what is missing, says so, and nothing the second time
   CHECK(kiln::test::read_file(folder.file("calls")) == calls);
 }
 
+TEST_CASE("a site of the documentation is made whole, or the one that is there stays") {
+  TempFolder folder;
+  std::filesystem::create_directories(folder.file("stub"));
+  // Writes the folder behind --site-dir; fails where a file 'broken' is there.
+  const std::string stub =
+      folder.write("stub/mkdocs",
+                   "#!/bin/sh\nwhile [ \"$1\" != --site-dir ]; do shift; done\nmkdir -p \"$2\"\ncp words \"$2/index.html\"\n"
+                   "[ ! -e broken ] || { echo 'a broken link' >&2; exit 1; }\n");
+  std::filesystem::permissions(stub, std::filesystem::perms::owner_all);
+  const auto make = [&](const std::string& words) {
+    folder.write("words", words);
+    return run_process(
+        {"bash", "-c",
+         "set -euo pipefail; PATH='" + folder.file("stub") + "':$PATH; source " KILN_SOURCE_DIR "/cmake/dev/setup.sh; make_site"},
+        {}, 60, folder.path());
+  };
+  const auto first = make("first");
+  CAPTURE(first.err);
+  CHECK(first.status == 0);
+  CHECK(first.out == "dev: the site is build/site/index.html\n");
+  make("second");
+  CHECK(kiln::test::read_file(folder.file("build/site/index.html")) == "second");
+  folder.write("broken", "");
+  const auto third = make("third");
+  CHECK(third.status == 1);
+  CHECK(third.err == "a broken link\ndev: no site was made\n");
+  CHECK(kiln::test::read_file(folder.file("build/site/index.html")) == "second");
+  CHECK_FALSE(std::filesystem::exists(folder.file("build/site.new")));
+}
+
 TEST_CASE("set-up without root and without sudo says what to install") {
   TempFolder folder;
   std::filesystem::create_directories(folder.file("stub"));

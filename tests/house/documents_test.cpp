@@ -107,6 +107,25 @@ TEST_CASE("all code of the language's pages, of the CUDA device's and of those t
   }
 }
 
+TEST_CASE("no page of docs/ has C++ that no test compiles: blocks come from sources, and what is indented is what one types in a shell") {
+  for (const std::string& page : pages(kRoot)) {
+    if (!page.starts_with("docs/")) continue;  // package_test builds what the README shows
+    CAPTURE(page);
+    std::istringstream in(read_file(kRoot + "/" + page));
+    bool block = false;
+    std::string before;
+    for (std::string line; std::getline(in, line); before = line) {
+      if (line.starts_with("```")) {
+        if (!block) CHECK_MESSAGE(before.starts_with("<!-- shows: "), "a block of its own below '" << before << "'");
+        block = !block;
+      } else if (!block && line.starts_with("    ") && page.find("/language/") == std::string::npos) {
+        const std::string code = line.substr(0, line.find("  //"));
+        CHECK_MESSAGE(std::string(";{}").find(code.substr(code.find_last_not_of(' ')).front()) == std::string::npos, line);
+      }
+    }
+  }
+}
+
 TEST_CASE("each example and each text of tests/docs is on a page, and each text is one that a test compares") {
   const std::set<std::string> all = everything_shown();
   std::string sources;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include "support/process.h"
 
@@ -38,4 +39,36 @@ TEST_CASE("the quick start's project builds outside of the tree, and its program
     if (const std::size_t at = out.find(folder.path() + "/"); at != std::string::npos) out.erase(at, folder.path().size() + 1);
     CHECK(out == read_file(kProject + name + ".txt"));
   }
+  // The file of docs/configuration.md: its device is not here, so a variable names another.
+  std::filesystem::copy_file(KILN_SOURCE_DIR "/tests/docs/files/kiln.json", folder.file("kiln.json"));
+  const ProcessResult configured =
+      run_process({build + "/first"},
+                  {"KILN_DEVICE=cpu", "KILN_ENV=off", "KILN_CONFIG=" + folder.file("kiln.json"), "KILN_CODEGEN", "LD_LIBRARY_PATH"});
+  check_done(configured);
+  CHECK(read_file(folder.file("kiln.log")).find("compile info: kernel 'saxpy' compiled for ") != std::string::npos);
+  CHECK_FALSE(
+      run_process({build + "/first"}, {"KILN_DEVICE", "KILN_CONFIG=" + folder.file("kiln.json"), "KILN_CUDA_LIBRARY=/nowhere"}).status ==
+      0);
 }
+
+#ifdef KILN_HAS_CLI
+TEST_CASE("the commands that the README and the quick start show do what they say") {
+  const TempFolder folder;
+  std::filesystem::create_directory_symlink(KILN_BINARY_DIR, folder.file("build"));
+  std::filesystem::create_directory_symlink(KILN_SOURCE_DIR "/samples", folder.file("samples"));
+  std::size_t commands = 0;
+  for (const char* page : {"/README.md", "/docs/quick-start.md"}) {
+    std::istringstream in(read_file(std::string(KILN_SOURCE_DIR) + page));
+    for (std::string line; std::getline(in, line);) {
+      if (!line.starts_with("    build/bin/kiln ")) continue;
+      CAPTURE(line);
+      const ProcessResult result =
+          run_process({"bash", "-c", line}, {"KILN_DEVICE=cpu", "KILN_CODEGEN", "LD_LIBRARY_PATH"}, 60, folder.path());
+      check_done(result);
+      CHECK(!result.out.empty());
+      ++commands;
+    }
+  }
+  CHECK(commands == 5);
+}
+#endif
