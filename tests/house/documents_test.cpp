@@ -45,9 +45,11 @@ std::set<std::string> anchors(const std::string& text) {
   std::set<std::string> all;
   std::istringstream in(text);
   const std::regex anchor("<a id=\"([^\"]+)\">");
+  bool block = false;  // a line of code may begin with # too
   for (std::string line; std::getline(in, line);) {
     for (std::sregex_iterator at(line.begin(), line.end(), anchor), end; at != end; ++at) all.insert((*at)[1]);
-    if (!line.starts_with("#")) continue;
+    if (line.starts_with("```")) block = !block;
+    if (block || !line.starts_with("#")) continue;
     std::string slug;
     for (const char c : line.substr(std::min(line.find(' ') + 1, line.size()))) {
       if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_')
