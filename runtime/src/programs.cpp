@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "kiln/ir/text.h"
+#include "src/bundle/modules.h"
+#include "src/bundle/search.h"
 #include "src/config.h"
 #include "src/environment/environment.h"
 #include "src/logging.h"
@@ -29,8 +31,15 @@ Error compile_error(ErrorCode code, const std::string& kernel, std::string messa
   return make_error(code, rule, std::move(message), {.kernel = kernel});
 }
 
-// The device's room, or the host's, may be there the next time; all other failures are the kernel's own, and stay.
-bool may_change(const Result<const Program*>& outcome) { return !outcome.has_value() && outcome.error().code() == ErrorCode::OutOfMemory; }
+constexpr const char *kNoCodeGenerator = "NoCodeGenerator", *kNoEmbeddedCode = "NoEmbeddedCode";
+
+// The device's room, or the host's, may be there the next time, and a library with the code; all other failures are the kernel's own, and
+// stay.
+bool may_change(const Result<const Program*>& outcome) {
+  if (outcome.has_value()) return false;
+  const Error& error = outcome.error();
+  return error.code() == ErrorCode::OutOfMemory || error.rule() == kNoCodeGenerator || error.rule() == kNoEmbeddedCode;
+}
 
 // A kernel that needed no compiling of its own.
 void count(const Result<const Program*>& outcome) {
@@ -38,6 +47,30 @@ void count(const Result<const Program*>& outcome) {
   if (outcome.has_value()) registration.loaded();
   else registration.failed(outcome.error());
 }
+
+// What a bundle's text is held against. A text costs as much as the key: it is made where there is a bundle only.
+std::string bundle_text(const Variant& variant) { return is_embedded(variant.name()) ? ir::print(variant.recorded()) : std::string(); }
+
+// How a program was had.
+class Told {
+ public:
+  Told(const std::string& kernel, const std::string& arch) : kernel_(kernel), arch_(arch) {}
+  void say_it(const std::string& how, const CompiledCode& code, bool compiled) const {
+    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin_).count();
+    const bool slow = compiled && us > kLongCompile;
+    const LogLevel level = slow ? LogLevel::Warning : LogLevel::Info;
+    if (!logs(LogArea::Compile, level)) return;
+    say(LogArea::Compile, level,
+        "kernel '" + kernel_ + "' " + how + " for " + arch_ + " in " + std::to_string(us / 1000) + "." + std::to_string(us / 100 % 10) +
+            " ms, " + std::to_string(code.code.size()) + " bytes" +
+            (slow ? "; a loop of C++ unrolls, and range(n) stays a loop; a require() that proves indices in range saves the test of each"
+                  : ""));
+  }
+
+ private:
+  const std::string &kernel_, &arch_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 std::vector<LaunchPlan::Use> uses_of(const LaunchFacts& facts, const std::vector<ir::Visibility>& io) {
   std::vector<LaunchPlan::Use> uses;
@@ -146,14 +179,15 @@ Result<const Program*> Programs::get(const LaunchPlan& plan, const Variant& vari
   if (!prepared.has_value()) return prepared.error();
   CompileOptions options = device_.compile_options((*prepared)->kernel, block, aligned16);
   const ProgramKey key{ir::print((*prepared)->kernel), options};
-  std::string serialised = serialise(key);
+  std::string serialised = serialise(key), recorded = bundle_text(variant);
 
   std::vector<std::unique_ptr<Job>> batch;
   std::shared_ptr<Flight> flight;
   std::unique_lock lock(flight_mutex_);
   if (const auto at = flights_.find(serialised); at == flights_.end()) {
     // It lives as long as this call, which waits for it.
-    queue_.push_back(make_job(serialised, std::move(options), {std::shared_ptr<const void>(), *prepared}, plan, shape, false));
+    queue_.push_back(
+        make_job(serialised, std::move(options), {std::shared_ptr<const void>(), *prepared}, std::move(recorded), plan, shape, false));
     flight = queue_.back()->flight;
     try {
       flights_.emplace(std::move(serialised), flight);
@@ -210,7 +244,7 @@ bool Programs::queue(const LaunchPlan& plan, const Variant& variant, Mode mode, 
   if (!prepared.has_value()) return false;  // the plan has the error, and every launch
   CompileOptions options = device_.compile_options((*prepared)->kernel, block, aligned16);
   const ProgramKey key{ir::print((*prepared)->kernel), options};
-  std::string serialised = serialise(key);
+  std::string serialised = serialise(key), recorded = bundle_text(variant);
   {
     const std::unique_lock lock(mutex_);
     if (is_queued() || find(plan, shape) != nullptr) return false;  // another thread was first
@@ -228,7 +262,7 @@ bool Programs::queue(const LaunchPlan& plan, const Variant& variant, Mode mode, 
     const std::lock_guard lock(flight_mutex_);
     if (const auto at = flights_.find(serialised); at == flights_.end()) {
       queue_.reserve(queue_.size() + 1);
-      auto job = make_job(serialised, std::move(options), std::move(owned), plan, shape, true);
+      auto job = make_job(serialised, std::move(options), std::move(owned), std::move(recorded), plan, shape, true);
       flights_.emplace(std::move(serialised), job->flight);
       queue_.push_back(std::move(job));
     } else if (Job* waiting = at->second->waiting) {
@@ -263,7 +297,7 @@ void Programs::compile_queued() {
 }
 
 std::unique_ptr<Programs::Job> Programs::make_job(std::string key, CompileOptions options, std::shared_ptr<const ir::Prepared> prepared,
-                                                  const LaunchPlan& plan, const Shape& shape, bool queued) {
+                                                  std::string recorded, const LaunchPlan& plan, const Shape& shape, bool queued) {
   auto job = std::make_unique<Job>();
   // What those who wait get when the thread that compiles is torn away by an exception.
   job->flight =
@@ -275,6 +309,7 @@ std::unique_ptr<Programs::Job> Programs::make_job(std::string key, CompileOption
   job->key = std::move(key);
   job->options = std::move(options);
   job->prepared = std::move(prepared);
+  job->recorded = std::move(recorded);
   job->asked.push_back({&plan, shape, std::make_optional<KernelRegistration>(), queued});
   return job;
 }
@@ -385,59 +420,106 @@ std::unique_ptr<Program> Programs::loaded(const Job& job, const CompiledCode& co
   return program;
 }
 
-// From the environment, where it is; else compiled, and kept there. What somebody else's code generator makes is not kept: it has no
-// identity that a key could hold.
+// The best of what is embedded that the device takes. What one driver refuses may be fine on another, so the next best is tried.
+std::unique_ptr<Program> Programs::embedded(Job& job, std::vector<std::string>& why_not, std::optional<Error>& error) {
+  const std::string& kernel = job.prepared->kernel.name;
+  const LaunchPlan& plan = *job.asked.front().plan;
+  std::string device = device_.label() + ", " + job.options.arch;
+  if (job.options.ptx_version != 0)
+    device += ", PTX up to " + std::to_string(job.options.ptx_version / 10) + "." + std::to_string(job.options.ptx_version % 10);
+  const Shape& shape = job.asked.front().shape;
+  device += ", in blocks of (" + std::to_string(shape.block[0]) + ", " + std::to_string(shape.block[1]) + ", " +
+            std::to_string(shape.block[2]) + ")";
+  if (!shape.aligned16) device += " with arguments at any address";
+  BundleSearch search({kernel,
+                       job.recorded,
+                       plan.facts.place,
+                       job.prepared->kernel.options.checked,
+                       {job.options, device_.properties().compute_capability},
+                       std::move(device)});
+  const Told told(kernel, job.options.arch);
+  while (std::optional<BundleSearch::Item> item = search.next()) {
+    std::optional<Error> refused;
+    if (auto program = loaded(job, item->code, refused)) {
+      job.found = true;
+      told.say_it("loaded from " + item->what, item->code, false);
+      return program;
+    }
+    if (!error) error = refused;
+    if (refused->code() == ErrorCode::OutOfMemory || refused->is_device_poisoned()) {
+      error = refused;
+      return nullptr;
+    }
+    if (logs(LogArea::Compile, LogLevel::Warning))
+      say(LogArea::Compile, LogLevel::Warning, "kernel '" + kernel + "': " + item->what + " is refused: " + refused->data().message);
+  }
+  why_not = search.why_not();
+  return nullptr;
+}
+
+std::unique_ptr<Program> Programs::stored(Job& job, Environment& environment) {
+  const Told told(job.prepared->kernel.name, job.options.arch);
+  const std::optional<CompiledCode> code = environment.find(job.key, job.prepared->kernel.name);
+  if (!code) return nullptr;
+  std::optional<Error> error;  // what the device says of the code that is compiled anew is what holds
+  auto program = loaded(job, *code, error);
+  if (program == nullptr) return nullptr;
+  job.found = true;
+  told.say_it("loaded", *code, false);
+  return program;
+}
+
+// What somebody else's code generator makes is not kept: it has no identity that a key could hold.
+std::unique_ptr<Program> Programs::compiled(Job& job, Compiler& compiler, Environment* environment, std::optional<Error>& error) {
+  const std::string& kernel = job.prepared->kernel.name;
+  compilations_.fetch_add(1, std::memory_order_relaxed);
+  const Told told(kernel, job.options.arch);
+  const CompiledCode code = [&] {
+    const HostSpan span("compile", kernel);
+    return compiler.compile(*job.prepared, job.options);
+  }();
+  auto program = loaded(job, code, error);
+  if (program == nullptr) return nullptr;
+  told.say_it("compiled", code, true);
+  if (environment != nullptr) job.stored = environment->store(job.key, kernel, job.options.arch, code);
+  return program;
+}
+
+Programs::Outcome Programs::keep(std::unique_ptr<Program> program) {
+  const std::lock_guard lock(flight_mutex_);
+  programs_.push_back(std::move(program));
+  return programs_.back().get();
+}
+
+// The first place that has it. The environment is not opened for what is embedded.
 Programs::Outcome Programs::obtain(Job& job) {
-  const ir::Prepared& prepared = *job.prepared;
-  const std::string& kernel = prepared.kernel.name;
+  const std::string& kernel = job.prepared->kernel.name;
   try {
-    const std::shared_ptr<Environment> environment = compiler_ == nullptr ? process_environment() : nullptr;
-    auto begin = std::chrono::steady_clock::now();
-    const auto tell = [&](const char* how, const CompiledCode& code, bool compiled) {
-      const auto us = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
-      const bool slow = compiled && us > kLongCompile;
-      const LogLevel level = slow ? LogLevel::Warning : LogLevel::Info;
-      if (!logs(LogArea::Compile, level)) return;
-      say(LogArea::Compile, level,
-          "kernel '" + kernel + "' " + how + " for " + job.options.arch + " in " + std::to_string(us / 1000) + "." +
-              std::to_string(us / 100 % 10) + " ms, " + std::to_string(code.code.size()) + " bytes" +
-              (slow ? "; a loop of C++ unrolls, and range(n) stays a loop; a require() that proves indices in range saves the test of each"
-                    : ""));
-    };
-    std::unique_ptr<Program> program;
     std::optional<Error> error;
-    if (environment != nullptr) {
-      if (const std::optional<CompiledCode> code = environment->find(job.key, kernel)) {
-        program = loaded(job, *code, error);
-        // What the device says of the code that is compiled anew is what holds.
-        if (program != nullptr) {
-          job.found = true;
-          tell("loaded", *code, false);
-        }
-      }
+    std::vector<std::string> why_not;
+    if (compiler_ == nullptr && !job.recorded.empty()) {
+      if (auto program = embedded(job, why_not, error)) return keep(std::move(program));
+      if (error && (error->code() == ErrorCode::OutOfMemory || error->is_device_poisoned())) return *error;
     }
-    if (program == nullptr) {
-      error.reset();
-      Compiler* compiler = compiler_;
-      if (compiler == nullptr) {
-        const CodegenHandle& handle = code_generator();
-        if (handle.compiler == nullptr) return compile_error(ErrorCode::CompileGeneric, kernel, handle.error, "NoCodeGenerator");
-        compiler = handle.compiler;
+    const std::shared_ptr<Environment> environment = compiler_ == nullptr ? process_environment() : nullptr;
+    if (environment != nullptr)
+      if (auto program = stored(job, *environment)) return keep(std::move(program));
+    Compiler* compiler = compiler_;
+    if (compiler == nullptr) {
+      const CodegenHandle& handle = code_generator();
+      if (handle.compiler == nullptr) {
+        if (error) return *error;  // the device's word on what is embedded
+        if (why_not.empty()) return compile_error(ErrorCode::CompileGeneric, kernel, handle.error, kNoCodeGenerator);
+        std::string message = "what is embedded of the kernel cannot be used, and there is no code generator to compile it";
+        for (const std::string& why : why_not) message += "\n  " + why;
+        return compile_error(ErrorCode::CompileUnsupported, kernel, message + "\n" + handle.error, kNoEmbeddedCode);
       }
-      compilations_.fetch_add(1, std::memory_order_relaxed);
-      begin = std::chrono::steady_clock::now();
-      const CompiledCode code = [&] {
-        const HostSpan span("compile", kernel);
-        return compiler->compile(prepared, job.options);
-      }();
-      program = loaded(job, code, error);
-      if (program == nullptr) return *error;
-      tell("compiled", code, true);
-      if (environment != nullptr) job.stored = environment->store(job.key, kernel, job.options.arch, code);
+      compiler = handle.compiler;
     }
-    const std::lock_guard lock(flight_mutex_);
-    programs_.push_back(std::move(program));
-    return programs_.back().get();
+    error.reset();
+    auto program = compiled(job, *compiler, environment.get(), error);
+    if (program == nullptr) return *error;
+    return keep(std::move(program));
   } catch (const CompileResourceError& e) {
     return compile_error(ErrorCode::OutOfMemory, kernel, e.what(), "NoThread");
   } catch (const CompileError& e) {

@@ -21,6 +21,8 @@
 
 namespace kiln::rt {
 
+class Environment;
+
 // A compiled kernel on the device. Lives as long as its Programs.
 struct Program {
   std::shared_ptr<const std::string> name;  // of the kernel, for reports
@@ -124,8 +126,9 @@ class Programs {
     std::string key;  // serialised
     CompileOptions options;
     std::shared_ptr<const ir::Prepared> prepared;
+    std::string recorded;                // the text that was recorded, where some bundle has a kernel of its name
     std::vector<Asked> asked;            // not empty; those after the first share the program
-    bool found = false, stored = false;  // in the environment: it was there; it is kept there
+    bool found = false, stored = false;  // it was had without compiling; it is kept in the environment
   };
   struct Flight {
     explicit Flight(Outcome abandoned) : outcome(std::move(abandoned)) {}
@@ -141,7 +144,7 @@ class Programs {
   const Entry* find(const LaunchPlan& plan, const Shape& shape) const;                         // under mutex_
   std::shared_ptr<const Outcome> take_unreported(const LaunchPlan& plan, const Shape& shape);  // under mutex_, unique
   LaunchPlan& own(const LaunchPlan& plan) { return *plans_.at(plan.key_); }                    // under mutex_, unique
-  std::unique_ptr<Job> make_job(std::string key, CompileOptions options, std::shared_ptr<const ir::Prepared> prepared,
+  std::unique_ptr<Job> make_job(std::string key, CompileOptions options, std::shared_ptr<const ir::Prepared> prepared, std::string recorded,
                                 const LaunchPlan& plan, const Shape& shape, bool queued);
   void start(std::vector<std::unique_ptr<Job>>& batch) noexcept;  // under flight_mutex_: takes the queue
   void run(std::vector<std::unique_ptr<Job>>& batch) noexcept;
@@ -150,6 +153,11 @@ class Programs {
   void settle(Job& job) noexcept;
   void share(const LaunchPlan& plan, const Shape& shape, const std::shared_ptr<Flight>& flight);  // landed, and not may_change
   Outcome obtain(Job& job);
+  // From the bundles of the process, the environment, the code generator. Null: nothing there; `error`: what is there is refused.
+  std::unique_ptr<Program> embedded(Job& job, std::vector<std::string>& why_not, std::optional<Error>& error);
+  std::unique_ptr<Program> stored(Job& job, Environment& environment);
+  std::unique_ptr<Program> compiled(Job& job, Compiler& compiler, Environment* environment, std::optional<Error>& error);
+  Outcome keep(std::unique_ptr<Program> program);
   std::unique_ptr<Program> loaded(const Job& job, const CompiledCode& code, std::optional<Error>& error);
 
   Device& device_;

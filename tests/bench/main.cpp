@@ -1,4 +1,4 @@
-// kiln_bench [jit|cpu|compile|launch|runtime|math]... [--json]
+// kiln_bench [jit|cpu|compile|launch|runtime|start|math]... [--json]
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
     std::vector<Row> (*run)();
   };
   const Bench benches[] = {{"jit", kiln::bench::jit},       {"cpu", kiln::bench::cpu},         {"compile", kiln::bench::compile},
-                           {"launch", kiln::bench::launch}, {"runtime", kiln::bench::runtime}, {"math", kiln::bench::math}};
+                           {"launch", kiln::bench::launch}, {"runtime", kiln::bench::runtime}, {"start", kiln::bench::start},
+                           {"math", kiln::bench::math}};
   setenv("KILN_ENV", "off", 0);  // what is compiled is compiled
   bool json = false;
   std::vector<Bench> chosen;
@@ -26,7 +27,7 @@ int main(int argc, char** argv) {
       known = true;
     }
     if (!known) {
-      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, compile, launch, runtime, math\n", argv[i]);
+      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, compile, launch, runtime, start, math\n", argv[i]);
       return 2;
     }
   }

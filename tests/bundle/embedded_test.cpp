@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "bundle/made_up.h"
+#include "bundle/module.h"
 #include "kiln/kiln.h"
-#include "src/bundle/format.h"
 
 using namespace kiln;
 using namespace kiln::test;
@@ -13,23 +13,6 @@ using namespace kiln::test;
 namespace {
 
 const int anchor = 0;
-
-// Bytes as a section holds them, registered while it lives.
-struct Module {
-  explicit Module(const std::string& content)
-      : bytes(content.size() / 16 + 1), module_(fill(content), bytes.data() + content.size() / 16) {}
-  struct alignas(16) Block {
-    char bytes[16];
-  };
-  std::vector<Block> bytes;
-
- private:
-  const void* fill(const std::string& content) {
-    std::memcpy(bytes.data(), content.data(), content.size());
-    return bytes.data();
-  }
-  BundleModule module_;
-};
 
 std::string bundle_of(const std::string& name, unsigned k = 1, Mode mode = Mode::AsKernel) {
   return write_bundle(adding(name, k), mode, {ptx_item("sm_999a", 99)}).value();

@@ -60,40 +60,42 @@ Result<std::shared_ptr<const Variant>> parsed(const std::string& text, const std
 
 Result<EmbeddedVariant> embedded_variant(const std::string& kernel) {
   return rt::or_no_memory([&]() -> Result<EmbeddedVariant> {
-    std::string text, module;
+    struct Copy {
+      Bundle bundle;
+      std::string module;
+    };
+    std::vector<Copy> found;
+    const std::vector<std::string> damaged = rt::each_embedded(
+        kernel, [&](const Bundle& bundle, const std::string& module, rt::BundlePlace) { found.push_back({bundle.held(), module}); });
+    if (found.empty()) return damaged.empty() ? not_embedded(kernel) : rt::damaged_bundle("of kernel '" + kernel + "'", damaged.front());
     EmbeddedVariant made;
-    {
-      const rt::Embedded found = rt::find_embedded(kernel);
-      if (found.bundles.empty() && found.problems.empty()) return not_embedded(kernel);
-      if (found.bundles.empty()) { return rt::damaged_bundle("of kernel '" + kernel + "'", found.problems.front()); }
-      std::string foreign;
-      std::optional<Error> damage;
-      for (const rt::EmbeddedBundle& at : found.bundles) {
-        const BundleInfo& info = at.bundle.info();
-        if (!info.of_this_kiln()) {
-          if (foreign.empty()) foreign = rt::foreign_text(info, at.module);
-          continue;
-        }
-        auto recorded = at.bundle.recorded();
-        if (!recorded.has_value()) {
-          if (!damage) damage = rt::damaged_bundle("of kernel '" + kernel + "' in '" + at.module + "'", recorded.error().data().message);
-          continue;
-        }
-        if (module.empty()) {
-          text = std::move(*recorded);
-          module = at.module;
-          made.params = info.params;
-        } else if (*recorded != text) {
-          return make_error(ErrorCode::Validation, "EmbeddedClash",
-                            "two kernels of that name with different text are embedded, in '" + module + "' and in '" + at.module +
-                                "': rename one, or link one of them only",
-                            {.kernel = kernel});
-        }
-        (info.checked ? made.checked : made.unchecked) = true;
+    std::string text, module, foreign;
+    std::optional<Error> damage;
+    for (const Copy& at : found) {
+      const BundleInfo& info = at.bundle.info();
+      if (!info.of_this_kiln()) {
+        if (foreign.empty()) foreign = rt::foreign_text(info, at.module);
+        continue;
       }
-      if (module.empty() && damage) return *damage;
-      if (module.empty()) return make_error(ErrorCode::CompileGeneric, "ForeignBundle", foreign, {.kernel = kernel});
+      auto recorded = at.bundle.recorded();
+      if (!recorded.has_value()) {
+        if (!damage) damage = rt::damaged_bundle("of kernel '" + kernel + "' in '" + at.module + "'", recorded.error().data().message);
+        continue;
+      }
+      if (module.empty()) {
+        text = std::move(*recorded);
+        module = at.module;
+        made.params = info.params;
+      } else if (*recorded != text) {
+        return make_error(ErrorCode::Validation, "EmbeddedClash",
+                          "two kernels of that name with different text are embedded, in '" + module + "' and in '" + at.module +
+                              "': rename one, or link one of them only",
+                          {.kernel = kernel});
+      }
+      (info.checked ? made.checked : made.unchecked) = true;
     }
+    if (module.empty() && damage) return *damage;
+    if (module.empty()) return make_error(ErrorCode::CompileGeneric, "ForeignBundle", foreign, {.kernel = kernel});
     auto variant = parsed(text, kernel, module);
     if (!variant.has_value()) return variant.error();
     made.variant = std::move(*variant);

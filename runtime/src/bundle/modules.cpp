@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstdlib>
-#include <cstring>
+#include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <span>
@@ -29,14 +29,11 @@ struct BundleIndex {
 
 struct BundleModule::State {
   std::string_view bytes;
-  const char* path = nullptr;  // of the file, as the loader has it; null: not known
+  std::string path;  // of the file
+  std::uint64_t number = 0;
   State *next = nullptr, *previous = nullptr;
-  std::uint32_t readers = 0;  // guarded by the lock of the modules, as the list is
   const unsigned process = rt::process_number();
-  std::once_flag once;
-  std::optional<BundleIndex> index;
-
-  ~State() { std::free(const_cast<char*>(path)); }
+  std::optional<BundleIndex> index;  // once somebody looked
 };
 
 namespace rt {
@@ -46,16 +43,17 @@ constinit std::atomic<std::uint32_t> bundle_modules{0};
 namespace {
 
 struct Modules {
-  std::mutex mutex;  // held for a moment
+  // Guards all of it. Held while tables are read and bytes are copied: nothing under it waits for anybody.
+  std::mutex mutex;
   BundleModule::State *first = nullptr, *last = nullptr;
   std::uint32_t not_registered = 0;  // for want of memory
   std::atomic<std::uint64_t> generation{0};
-  std::atomic<std::uint32_t> released{0};  // goes up when a pin goes
 };
 constinit Modules modules;
 
-std::string path_of(const BundleModule::State& module) {
-  const std::string named = module.path != nullptr ? module.path : "";
+std::string path_of(const void* address) {
+  Dl_info info{};
+  const std::string named = dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
   if (named.starts_with("/")) return named;
   // The loader has the program as it was called.
   char self[PATH_MAX];
@@ -82,20 +80,14 @@ BundleIndex read_index(std::string_view bytes) {
   return index;
 }
 
-const BundleIndex& index_of(BundleModule::State& module) {
-  std::call_once(module.once, [&] { module.index = read_index(module.bytes); });
-  return *module.index;
-}
-
-std::vector<ModulePin> pin_all() {
-  std::vector<ModulePin> pins;
+// With the lock, each module with its index.
+template <class Use>
+void each_module(Use&& use) {
   const std::lock_guard lock(modules.mutex);
-  for (BundleModule::State* at = modules.first; at != nullptr; at = at->next) {
-    pins.reserve(pins.size() + 1);
-    ++at->readers;
-    pins.emplace_back(at);
+  for (BundleModule::State* module = modules.first; module != nullptr; module = module->next) {
+    if (!module->index) module->index = read_index(module->bytes);
+    use(*module, *module->index);
   }
-  return pins;
 }
 
 std::span<const BundleIndex::Entry> entries_of(const BundleIndex& index, std::string_view kernel) {
@@ -106,47 +98,33 @@ std::span<const BundleIndex::Entry> entries_of(const BundleIndex& index, std::st
   return {first, last};
 }
 
-std::string problem_text(const BundleModule::State& module, const std::string& problem) {
-  return "'" + path_of(module) + "', bundles " + problem;
-}
-
 }  // namespace
 
-ModulePin::~ModulePin() {
-  if (state_ == nullptr) return;
-  {
-    const std::lock_guard lock(modules.mutex);
-    --state_->readers;
-  }
-  modules.released.fetch_add(1, std::memory_order_release);
-  modules.released.notify_all();
-}
-
-Embedded find_embedded(std::string_view kernel) {
-  Embedded found;
-  found.pins = pin_all();
-  for (const ModulePin& pin : found.pins) {
-    BundleModule::State& module = *pin;
-    for (const BundleIndex::Entry& entry : entries_of(index_of(module), kernel)) {
-      auto bundle = Bundle::read(module.bytes.substr(entry.at));
-      if (bundle.has_value()) found.bundles.push_back({std::move(*bundle), path_of(module)});
-      else found.problems.push_back(problem_text(module, bundle.error().data().message));
+std::vector<std::string> each_embedded(std::string_view kernel,
+                                       const std::function<void(const Bundle& bundle, const std::string& module, BundlePlace place)>& use) {
+  std::vector<std::string> damaged;
+  if (!any_bundles()) return damaged;
+  each_module([&](const BundleModule::State& module, const BundleIndex& index) {
+    for (const BundleIndex::Entry& entry : entries_of(index, kernel)) {
+      const auto bundle = Bundle::read(module.bytes.substr(entry.at));
+      if (bundle.has_value()) use(*bundle, module.path, {module.number, entry.at});
+      else damaged.push_back("in '" + module.path + "' " + bundle.error().data().message);
     }
-  }
-  return found;
+  });
+  return damaged;
 }
 
 bool is_embedded(std::string_view kernel) {
-  if (!any_bundles()) return false;
-  for (const ModulePin& pin : pin_all())
-    if (!entries_of(index_of(*pin), kernel).empty()) return true;
-  return false;
+  bool found = false;
+  if (any_bundles()) each_module([&](const auto&, const BundleIndex& index) { found = found || !entries_of(index, kernel).empty(); });
+  return found;
 }
 
 std::vector<std::string> embedded_kernels() {
   std::vector<std::string> names;
-  for (const ModulePin& pin : pin_all())
-    for (const BundleIndex::Entry& entry : index_of(*pin).entries) names.push_back(entry.kernel);
+  each_module([&](const auto&, const BundleIndex& index) {
+    for (const BundleIndex::Entry& entry : index.entries) names.push_back(entry.kernel);
+  });
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -154,11 +132,12 @@ std::vector<std::string> embedded_kernels() {
 
 std::vector<std::string> embedded_problems() {
   std::vector<std::string> all;
-  for (const ModulePin& pin : pin_all())
-    for (const std::string& problem : index_of(*pin).problems) all.push_back(problem_text(*pin, problem));
-  const std::lock_guard lock(modules.mutex);
-  if (modules.not_registered != 0)
-    all.push_back("the host had no memory to note the bundles of " + std::to_string(modules.not_registered) + " modules");
+  std::uint32_t not_registered = 0;
+  each_module([&](const BundleModule::State& module, const BundleIndex& index) {
+    for (const std::string& problem : index.problems) all.push_back("in '" + module.path + "' " + problem);
+    not_registered = modules.not_registered;
+  });
+  if (not_registered != 0) all.push_back("the host had no memory to note the bundles of " + std::to_string(not_registered) + " modules");
   return all;
 }
 
@@ -168,28 +147,27 @@ BundleModule::BundleModule(const void* begin, const void* end) noexcept : state_
   const auto* const from = static_cast<const char*>(begin);
   const auto* const to = static_cast<const char*>(end);
   if (from == nullptr || to <= from) return;
-  auto* const state = new (std::nothrow) State;
-  Dl_info info{};
-  if (state != nullptr) {
+  std::unique_ptr<State> state;
+  try {
+    state = std::make_unique<State>();
     state->bytes = {from, static_cast<std::size_t>(to - from)};
-    // Now: this takes the loader's lock, which whoever unloads a module holds while it waits for readers.
-    if (dladdr(begin, &info) != 0 && info.dli_fname != nullptr) state->path = strdup(info.dli_fname);
-  }
+    state->path = rt::path_of(begin);  // now: this takes the loader's lock, which whoever unloads a module holds when it takes ours
+  } catch (const std::bad_alloc&) { state.reset(); }
   const std::lock_guard lock(rt::modules.mutex);
   if (state == nullptr) {
     ++rt::modules.not_registered;
     return;
   }
-  state->previous = rt::modules.last;
-  (rt::modules.last != nullptr ? rt::modules.last->next : rt::modules.first) = state;
-  rt::modules.last = state;
-  rt::modules.generation.fetch_add(1, std::memory_order_release);
+  state_ = state.release();
+  state_->previous = rt::modules.last;
+  (rt::modules.last != nullptr ? rt::modules.last->next : rt::modules.first) = state_;
+  rt::modules.last = state_;
+  state_->number = rt::modules.generation.fetch_add(1, std::memory_order_release);
   rt::bundle_modules.fetch_add(1, std::memory_order_release);
-  state_ = state;
 }
 
 BundleModule::~BundleModule() {
-  // In a child of fork() those who read are gone, and they count for ever: everything stays.
+  // In a child of fork() a thread that is gone may hold the lock: everything stays.
   if (state_ == nullptr || state_->process != rt::process_number()) return;
   {
     const std::lock_guard lock(rt::modules.mutex);
@@ -198,14 +176,6 @@ BundleModule::~BundleModule() {
     rt::modules.generation.fetch_add(1, std::memory_order_release);
     rt::bundle_modules.fetch_sub(1, std::memory_order_release);
   }
-  for (;;) {
-    const std::uint32_t released = rt::modules.released.load(std::memory_order_acquire);
-    {
-      const std::lock_guard lock(rt::modules.mutex);
-      if (state_->readers == 0) break;
-    }
-    rt::modules.released.wait(released, std::memory_order_acquire);
-  }
   delete state_;
 }
 
@@ -213,11 +183,9 @@ std::uint64_t embedded_generation() { return rt::modules.generation.load(std::me
 
 std::vector<EmbeddedModule> embedded_modules() {
   std::vector<EmbeddedModule> all;
-  for (const rt::ModulePin& pin : rt::pin_all()) {
-    BundleModule::State& module = *pin;
+  rt::each_module([&](const BundleModule::State& module, const BundleIndex& index) {
     EmbeddedModule& one = all.emplace_back();
-    one.path = rt::path_of(module);
-    const BundleIndex& index = rt::index_of(module);
+    one.path = module.path;
     one.problems = index.problems;
     std::vector<std::size_t> places;
     for (const BundleIndex::Entry& entry : index.entries) places.push_back(entry.at);
@@ -227,7 +195,7 @@ std::vector<EmbeddedModule> embedded_modules() {
       if (bundle.has_value()) one.bundles.push_back(bundle->info());
       else one.problems.push_back("at byte " + std::to_string(at) + ": " + bundle.error().data().message);
     }
-  }
+  });
   return all;
 }
 

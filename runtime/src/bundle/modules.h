@@ -3,11 +3,9 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <mutex>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "kiln/runtime/bundle.h"
@@ -16,31 +14,18 @@ namespace kiln::rt {
 
 extern std::atomic<std::uint32_t> bundle_modules;  // how many are registered
 inline bool any_bundles() { return bundle_modules.load(std::memory_order_relaxed) != 0; }
-// While one lives its module stays mapped, and whoever unloads it waits: read, and do nothing that blocks.
-class ModulePin {
- public:
-  explicit ModulePin(BundleModule::State* state) : state_(state) {}  // counted already
-  ModulePin(ModulePin&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
-  ModulePin& operator=(ModulePin&&) = delete;
-  ~ModulePin();
-  BundleModule::State& operator*() const { return *state_; }
 
- private:
-  BundleModule::State* state_;
+// Which bundle of which module. No other one ever has the same.
+struct BundlePlace {
+  std::uint64_t module = 0, at = 0;
+  bool operator==(const BundlePlace&) const = default;
 };
 
-// A bundle that a module embeds.
-struct EmbeddedBundle {
-  Bundle bundle;
-  std::string module;  // its path
-};
-// What is embedded under a kernel's name, in the order in which the modules came.
-struct Embedded {
-  std::vector<ModulePin> pins;  // first, so that they go last
-  std::vector<EmbeddedBundle> bundles;
-  std::vector<std::string> problems;  // of modules that hold something that cannot be read
-};
-Embedded find_embedded(std::string_view kernel);
+// Calls `use` with each bundle that is embedded under a kernel's name, in the order in which the modules came, and its module's path. Until
+// it returns the module stays mapped, and whoever unloads one waits, with the loader's lock: so `use` reads, copies (Bundle::held) and does
+// nothing else, no unpacking either, whose memory of a thread makes the loader's lock needed. Returns a sentence for each that is damaged.
+std::vector<std::string> each_embedded(std::string_view kernel,
+                                       const std::function<void(const Bundle& bundle, const std::string& module, BundlePlace place)>& use);
 bool is_embedded(std::string_view kernel);  // under that name, be it of use or not
 // The names of all kernels that are embedded, sorted, each once.
 std::vector<std::string> embedded_kernels();

@@ -95,6 +95,25 @@ Result<Bundle> Bundle::read(std::string_view bytes) {
   });
 }
 
+Bundle Bundle::held(std::optional<std::size_t> item) const {
+  Bundle copy;
+  copy.info_ = info_;
+  copy.recorded_digest_ = recorded_digest_;
+  std::string bytes;
+  const auto keep = [&](const Piece& piece, bool wanted) {
+    Piece kept = piece;
+    kept.offset = bytes.size();
+    if (wanted) bytes += bytes_.substr(static_cast<std::size_t>(piece.offset), static_cast<std::size_t>(piece.size));
+    else kept.size = 0;
+    return kept;
+  };
+  copy.recorded_ = keep(recorded_, true);
+  for (std::size_t i = 0; i < items_.size(); ++i) copy.items_.push_back(keep(items_[i], i == item));
+  copy.held_ = std::make_shared<const std::string>(std::move(bytes));
+  copy.bytes_ = *copy.held_;
+  return copy;
+}
+
 Result<std::string> Bundle::take(const Piece& piece, const std::string& what) const {
   const std::string_view packed = bytes_.substr(static_cast<std::size_t>(piece.offset), static_cast<std::size_t>(piece.size));
   const auto damaged = [&](const std::string& why) { return rt::damaged_bundle("of kernel '" + info_.kernel + "'", why + what); };

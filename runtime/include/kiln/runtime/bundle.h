@@ -79,10 +79,12 @@ Result<std::string> write_bundle(const Variant& variant, ir::PrepareOptions::Mod
 class Bundle {
  public:
   const BundleInfo& info() const { return info_; }
-  std::array<char, 16> item_digest(std::size_t i) const { return items_[i].digest; }  // of its bytes; equal ones are equal
-  Result<std::string> recorded() const;          // the kernel as recorded, as canonical IR text. O(size)
-  Result<BundleItem> item(std::size_t i) const;  // precondition: i < info().items.size(). O(size)
-  std::uint64_t size() const { return bytes_.size(); }
+  const std::array<char, 16>& recorded_digest() const { return recorded_digest_; }  // XXH3-128 of the text
+  Result<std::string> recorded() const;                                             // the kernel as recorded, as canonical IR text. O(size)
+  Result<BundleItem> item(std::size_t i) const;                                     // precondition: i < info().items.size(). O(size)
+  std::uint64_t size() const { return bytes_.size(); }                              // not of one that is held()
+  // The same with a copy of its text's bytes, and of one item's where that is named: that outlives the bytes. Nothing is verified yet.
+  Bundle held(std::optional<std::size_t> item = std::nullopt) const;
   // Reads the bundle that `bytes` begin with; what follows is left alone.
   static Result<Bundle> read(std::string_view bytes);
 
@@ -94,6 +96,7 @@ class Bundle {
   };
   Result<std::string> take(const Piece& piece, const std::string& what) const;
   std::string_view bytes_;
+  std::shared_ptr<const std::string> held_;  // of held(): what bytes_ are
   BundleInfo info_;
   std::array<char, 16> recorded_digest_{};
   Piece recorded_;

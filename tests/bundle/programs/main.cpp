@@ -1,0 +1,3 @@
+#include "bundle/programs/use.h"
+
+int main() { return use_kernels(); }
