@@ -122,7 +122,8 @@ std::unique_ptr<EmbeddedCore::Found> EmbeddedCore::look(const ConfigBits& config
 
 const EmbeddedCore::Found& EmbeddedCore::found(const ConfigBits& config) const {
   State& s = state();
-  if (const Found* last = s.last.load(std::memory_order_acquire); last != nullptr && last->slot.key == config) return *last;
+  if (const Found* last = s.last.load(std::memory_order_acquire); last != nullptr && (text_ == nullptr || last->slot.key == config))
+    return *last;
   const auto known = [&]() -> const Found* {
     for (auto at = s.all.rbegin(); at != s.all.rend(); ++at) {
       if ((*at)->slot.key != config) continue;

@@ -139,6 +139,80 @@ TEST_CASE("a launch takes its code from the bundle of its kernel, and compiles w
   if (is_cpu(client) == "cpu") CHECK(counted([&] { CHECK(launch_adding(client, again(), 32).value() == 5); }).compiled == 1);
 }
 
+TEST_CASE(
+    "the block of a launch decides on the CPU between code for it, for a row of threads and for any block, and all give its results") {
+  const Client client = Client::open("cpu").value();
+  // The first block writes to element y * block_dim.x + x its y, and 1000 for each row of the block.
+  const Variant variant(ir::parse_kernel(R"x(kir 1
+kernel "run_time_blocks" {
+  buffer y : u32[*] inout
+  scalar a : u32
+  body {
+    %x = thread_id.x
+    %t = thread_id.y
+    %w = block_dim.x
+    %r = mul %t, %w
+    %i = add %r, %x
+    %n = size y
+    %in = lt %i, %n
+    %b = block_id.x
+    %zero = const 0 : u32
+    %first = eq %b, %zero
+    barrier
+    if %in {
+      if %first {
+        %h = block_dim.y
+        %k = const 1000 : u32
+        %m = mul %h, %k
+        %v = add %m, %t
+        store y[%i], %v
+      }
+    }
+  }
+}
+)x"));
+  const Module module(
+      write_bundle(variant, Mode::AsKernel, everywhere(variant, Mode::AsKernel, {{128, 1, 1}, {0, 1, 1}, {0, 0, 0}})).value());
+  struct Row {
+    std::uint32_t x, y, expected;
+    const char* item;
+  };
+  const Row rows[] = {{128, 1, 1000, "128x1x1"},    {100, 1, 1000, "any row"},   {1024, 1, 1000, "any row"},   {64, 2, 2001, "any block"},
+                      {10, 10, 10009, "any block"}, {7, 16, 16014, "any block"}, {1, 100, 100099, "any block"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.x);
+    CAPTURE(row.y);
+    const CompileLog log;
+    const CompilationStatistics s = counted([&] { CHECK(launch_adding(client, variant, row.x, row.y).value() == row.expected); });
+    CHECK(s.compiled == 0);
+    CHECK(s.loaded == 1);
+    CHECK_MESSAGE(log.has("loaded from the object x86-64 (" + std::string(row.item) + ")"), log.text());
+  }
+}
+
+TEST_CASE("what a dropped launch queued comes from its bundle, too") {
+  const Client client = each_client();
+  const std::string name = "queued_" + client.properties().arch;
+  const Variant variant = adding(name, 8);
+  const Module module(write_bundle(variant, Mode::AsKernel, everywhere(variant, Mode::AsKernel, {{64, 1, 1}})).value());
+  const StatisticsCollector collector;
+  {
+    const auto pass = ProcessModeOverride::open(ProcessMode::CompileOnly, collector).value();
+    const auto y = Buffer<u32>::zeroed(client, 100).value();
+    LaunchArg a;
+    a.type = ir::Type::U32;
+    const LaunchArg args[] = {y.arg(), a};
+    LaunchRequest request;
+    request.variant = &variant;
+    request.args = args;
+    request.config = {{2}, {64}};
+    CHECK(launch(client.default_stream(), request).has_value());
+  }
+  const CompilationStatistics s = collector.reader().read().compilation;
+  CHECK(s.compiled == 0);
+  CHECK(s.loaded == 1);
+}
+
 TEST_CASE("code for aligned arguments is taken for aligned arguments only") {
   const Client client = each_client();
   const bool cpu = is_cpu(client) == "cpu";

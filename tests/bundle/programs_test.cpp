@@ -1,6 +1,8 @@
 // Whole programs with kernels in their sections, in every way that a linker has, where there is no code generator.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "bundle/made_up.h"
 #include "kiln/runtime/compiler.h"
 #include "src/environment/entry.h"
@@ -75,6 +77,15 @@ TEST_CASE("a program runs its embedded kernels without LLVM, however it was link
     CHECK(r.out == kUsed);
     CHECK(r.err == "");
   }
+}
+
+TEST_CASE("no environment is opened for what is embedded") {
+  const TempFolder folder;
+  std::vector<std::string> environment = kAlone;
+  environment.push_back("KILN_ENV=" + folder.file("env"));
+  const ProcessResult r = run_process({kFolder + "kiln_bundle_plain"}, environment);
+  CHECK(r.out == kUsed);
+  CHECK(!std::filesystem::exists(folder.file("env")));
 }
 
 TEST_CASE("the bundles of a library are there while it is open, and what was loaded from them stays") {
