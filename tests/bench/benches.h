@@ -8,6 +8,7 @@ namespace kiln::bench {
 
 std::vector<Row> jit();      // definition -> PTX, against NVRTC
 std::vector<Row> cpu();      // kernels on the CPU device, against loops in C++
+std::vector<Row> blocks();   // code for the CPU that is told its block at launch, against code for the block
 std::vector<Row> compile();  // how the time from a recording to code grows with its size
 std::vector<Row> launch();   // what a launch costs the host
 std::vector<Row> runtime();  // what the runtime's bookkeeping costs

@@ -1,4 +1,4 @@
-// kiln_bench [jit|cpu|compile|launch|runtime|start|math]... [--json]
+// kiln_bench [jit|cpu|blocks|compile|launch|runtime|start|math]... [--json]
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,9 +12,9 @@ int main(int argc, char** argv) {
     const char* name;
     std::vector<Row> (*run)();
   };
-  const Bench benches[] = {{"jit", kiln::bench::jit},       {"cpu", kiln::bench::cpu},         {"compile", kiln::bench::compile},
-                           {"launch", kiln::bench::launch}, {"runtime", kiln::bench::runtime}, {"start", kiln::bench::start},
-                           {"math", kiln::bench::math}};
+  const Bench benches[] = {{"jit", kiln::bench::jit},         {"cpu", kiln::bench::cpu},       {"blocks", kiln::bench::blocks},
+                           {"compile", kiln::bench::compile}, {"launch", kiln::bench::launch}, {"runtime", kiln::bench::runtime},
+                           {"start", kiln::bench::start},     {"math", kiln::bench::math}};
   setenv("KILN_ENV", "off", 0);  // what is compiled is compiled
   bool json = false;
   std::vector<Bench> chosen;
@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
       known = true;
     }
     if (!known) {
-      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, compile, launch, runtime, start, math\n", argv[i]);
+      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, blocks, compile, launch, runtime, start, math\n",
+                   argv[i]);
       return 2;
     }
   }

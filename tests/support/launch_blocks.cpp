@@ -58,9 +58,7 @@ Rewriting& compiler_of(LaunchBlocks form) {
 }  // namespace
 
 const Client& client_of(LaunchBlocks form) {
-  const auto open = [](LaunchBlocks f) {
-    return new Client(rt::make_server(rt::make_cpu_device({.workers = 2, .arch = {}}).value(), &compiler_of(f)));
-  };
+  const auto open = [](LaunchBlocks f) { return new Client(rt::make_server(rt::make_cpu_device().value(), &compiler_of(f))); };
   static const Client &rows = *open(LaunchBlocks::Rows), &any = *open(LaunchBlocks::Any);
   return form == LaunchBlocks::Rows ? rows : any;
 }
