@@ -132,7 +132,8 @@ function(kiln_add_kernels target)
   # Else g++ would keep a library loaded that is closed.
   target_compile_options(${id}_object PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
   set_target_properties(${id}_object PROPERTIES POSITION_INDEPENDENT_CODE ON EXCLUDE_FROM_ALL ON)
-  set_source_files_properties("${folder}/${id}.cpp" PROPERTIES OBJECT_DEPENDS "${folder}/${id}.kilnb" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  # It says a checksum of the bundles, so it is another one when they are.
+  set_source_files_properties("${folder}/${id}.cpp" PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   if(kind STREQUAL "OBJECT_LIBRARY")  # whose objects are its own only: who links it takes these too
     set_property(TARGET ${target} APPEND PROPERTY INTERFACE_SOURCES "$<BUILD_INTERFACE:$<TARGET_OBJECTS:${id}_object>>")
   else()

@@ -156,8 +156,8 @@ void BundleFiles::finish(const std::string& folder, std::vector<OutputFile>& fil
   std::vector<SourceKernel> kernels = kernels_;
   std::sort(kernels.begin(), kernels.end(), [](const SourceKernel& a, const SourceKernel& b) { return a.name < b.name; });
   files.push_back({plan_.embed + ".kilnb", std::move(all)});
-  files.push_back({plan_.embed + ".cpp", embedding_source(names)});
-  files.push_back({plan_.header, embedding_header(names, kernels)});
+  files.push_back({plan_.embed + ".cpp", embedding_source(names), true});
+  files.push_back({plan_.header, embedding_header(names, kernels), true});
   if (plan_.depfile.empty()) return;
   // What decides the bytes beside this program and its libraries, for a build system: it is opened by name. As a rule of make.
   std::string from;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "command.h"
@@ -164,6 +165,12 @@ void put_in_place(const fs::path& temporary, const fs::path& target, Undo& undo)
   if (is_new) undo.add(target);
 }
 
+bool holds(const fs::path& path, const std::string& bytes) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream all;
+  return in && all << in.rdbuf() && all.str() == bytes;
+}
+
 }  // namespace
 
 void write_all(const std::string& folder_text, const std::vector<OutputFile>& files) {
@@ -176,8 +183,11 @@ void write_all(const std::string& folder_text, const std::vector<OutputFile>& fi
   const FolderLock lock(folder);
   std::vector<fs::path> temporary;
   std::size_t number = 0;
-  for (const OutputFile& file : files) temporary.push_back(write_temporary(folder, file.bytes, number, undo));
-  for (std::size_t i = 0; i < files.size(); ++i) put_in_place(temporary[i], folder / files[i].name, undo);
+  for (const OutputFile& file : files)
+    temporary.push_back(file.keep_equal && holds(folder / file.name, file.bytes) ? fs::path()
+                                                                                 : write_temporary(folder, file.bytes, number, undo));
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (!temporary[i].empty()) put_in_place(temporary[i], folder / files[i].name, undo);
   undo.keep();
 }
 

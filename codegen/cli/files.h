@@ -14,6 +14,7 @@ std::string read_start(const std::string& path, std::uint64_t most);
 struct OutputFile {
   std::string name;  // within the folder
   std::string bytes;
+  bool keep_equal = false;  // a file that has these bytes already is left alone, and so older than what it was made from
 };
 // Writes every file under a temporary name in `folder` (made when missing), to the disk, and renames them at the end. When anything fails,
 // nothing is left behind, older files of the same names are what they were, and Failed says what. Temporary files that a killed process

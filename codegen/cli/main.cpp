@@ -81,7 +81,7 @@ void add_option(CLI::App& app, const OptionSpec& spec, Options& o) {
     case Takes::Nothing:
     case Takes::Several: break;
     case Takes::One:
-      if (spec.positional()) option->expected(settled ? 0 : 1, 1);
+      if (spec.positional()) option->expected(1);
       break;
     case Takes::Each: option->expected(1)->take_all(); break;
     case Takes::List: option->delimiter(',')->expected(1)->take_all(); break;
