@@ -57,10 +57,7 @@ std::vector<Client> told_at_launch() {
 }
 
 // The body on every shape: y has an element for each thread of the grid, z one.
-template <class F>
-void check_shapes(const char* name, F body, bool faults = false) {
-  CAPTURE(std::string(name));
-  const auto k = kernel(name, body);
+void check_shapes(const std::shared_ptr<const Variant>& k, bool faults = false) {
   const std::vector<u32> x = made_of<u32>(4096, [](std::size_t i) { return i * 2654435761u >> 7; });
   const int before[] = {compilations(LaunchBlocks::Rows), compilations(LaunchBlocks::Any)};
   for (const Mode mode : {Mode::Checked, Mode::Unchecked}) {
@@ -76,6 +73,12 @@ void check_shapes(const char* name, F body, bool faults = false) {
   const int modes = !asked_for("cpu") ? 0 : faults ? 1 : 2;
   CHECK(compilations(LaunchBlocks::Rows) - before[0] == 2 * modes);  // rows, and what is none
   CHECK(compilations(LaunchBlocks::Any) - before[1] == modes);
+}
+
+template <class F>
+void check_shapes(const char* name, F body, bool faults = false) {
+  CAPTURE(std::string(name));
+  check_shapes(kernel(name, body), faults);
 }
 
 }  // namespace
@@ -95,7 +98,7 @@ TEST_CASE("a block that is given at launch: every index and dimension is that of
 TEST_CASE("a block that is given at launch: elements side by side, in rows, scattered, and behind a test of their index") {
   check_shapes("elements", [](In<u32> x, Out<u32> y, InOut<u32> z) {
     auto i = global_id().x, t = linear_thread();
-    Var<u32> r = x[i % 4096] + x[t] + x[t * 3 % 4096] + x[thread_id().y] + x[t / 32] + x[t % 32];
+    Var<u32> r = x[i % 4096] + x[i % 32] + x[i / 32] + x[t] + x[t * 3 % 4096] + x[thread_id().y] + x[t / 32] + x[t % 32];
     If (i < x.size()) { r += x[i]; }
     If (t > 5) { r += x[t - 5]; }
     If (thread_id().y == 0 && thread_id().z == 0) { r += x[thread_id().x]; }
@@ -152,6 +155,62 @@ TEST_CASE("a block that is given at launch: threads leave before barriers, loops
       barrier();
       If (x[t] < 1u << 31) { Return(); }
     }
+  });
+}
+
+TEST_CASE("a block that is given at launch: a local that only some threads set is zero in the others, behind barriers too") {
+  check_shapes(from_text(R"(kir 1
+kernel "unset" {
+  buffer x : u32[*] in
+  buffer y : u32[*] inout
+  buffer z : u32[*] inout
+  slot a : u32
+  slot b : bool
+  body {
+    %tx = thread_id.x
+    %ty = thread_id.y
+    %tz = thread_id.z
+    %dx = block_dim.x
+    %dy = block_dim.y
+    %dz = block_dim.z
+    %zy = mul %tz, %dy
+    %rows = add %zy, %ty
+    %before = mul %rows, %dx
+    %t = add %before, %tx
+    %dxy = mul %dx, %dy
+    %n = mul %dxy, %dz
+    %block = block_id.x
+    %first = mul %block, %n
+    %at = add %first, %t
+    %seven = const 7 : u32
+    %turned = add %t, %block
+    %left = rem %turned, %seven
+    %three = const 3 : u32
+    %some = eq %left, %three
+    %yes = const true : bool
+    if %some {
+      store y[%at], %seven
+      set a, %at
+      set b, %yes
+    }
+    barrier
+    %a = get a
+    %b = get b
+    %one = const 1 : u32
+    %r = select %b, %a, %one
+    %sum = add %r, %a
+    store y[%at], %sum
+  }
+}
+)"));
+}
+
+TEST_CASE("a block that is given at launch: small numbers made of its length and of indices wrap where they do") {
+  check_shapes("small", [](In<u32> x, Out<u32> y, InOut<u32> z) {
+    // 64 * 1000 + 1000 + 536 is 2^16: within a warp of a row of 1000.
+    Val<u16> v = cast<u16>(block_dim().x) * 64 + cast<u16>(thread_id().x) + 1000;
+    Val<u8> w = cast<u8>(block_dim().y) * 8 + cast<u8>(thread_id().x);
+    y[place()] = cast<u32>(v) + cast<u32>(w) * 65536 + x[cast<u32>(v) % 4096] + x[cast<u32>(w)] + z[0];
   });
 }
 
