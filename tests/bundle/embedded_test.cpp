@@ -2,10 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <optional>
 
 #include "bundle/made_up.h"
 #include "bundle/module.h"
 #include "kiln/kiln.h"
+#include "support/allocations.h"
 
 using namespace kiln;
 using namespace kiln::test;
@@ -124,4 +126,53 @@ TEST_CASE("what is embedded is listed with its module, and so is what cannot be 
   CHECK(modules[1].bundles[1].kernel == "c");
   CHECK(modules[1].problems == std::vector<std::string>{"at byte " + std::to_string(bundle_of("a").size()) +
                                                         ": the checksum of its table is not that of its bytes"});
+}
+
+TEST_CASE("an embedded kernel allocates nothing after its first launch, of a family either") {
+  if (!allocations_counted()) return;
+  const EmbeddedKernel<InOut<u32>, Val<u32>> kernel{"ns::adding", &anchor};
+  const EmbeddedFamily<TileCfg, InOut<u32>, Val<u32>> family{"ns::tiled", &anchor};
+  const Module there(bundle_of("ns::adding", 5) + bundle_of("ns::tiled@tile=16,fast=true", 3) +
+                     bundle_of("ns::tiled@tile=8,fast=false", 2));
+  const Client client = Client::open("cpu").value();
+  auto y = Buffer<u32>::from_host(client, {1, 2, 3}).value();
+  const auto launch_all = [&] {
+    const bool good = kernel(for_num_elems(3), y, 7u).has_value() && family(for_num_elems(3), y, 7u).has_value() &&
+                      family.with({.tile = 16, .fast = true})(for_num_elems(3), y, 7u).has_value();
+    return client.sync().has_value() && good;
+  };
+  for (int i = 0; i < 20; ++i) REQUIRE(launch_all());
+  const std::uint64_t before = allocations();
+  for (int i = 0; i < 20; ++i) REQUIRE(launch_all());
+  CHECK(allocations() == before);
+}
+
+TEST_CASE("where the host has no memory for it, the first launch of an embedded kernel is an error, and the next one is fine") {
+  if (!allocations_counted()) return;
+  const Module there(bundle_of("ns::adding", 5));
+  const Client client = Client::open("cpu").value();
+  {  // compiled, once
+    const EmbeddedKernel<InOut<u32>, Val<u32>> kernel{"ns::adding", &anchor};
+    auto y = Buffer<u32>::from_host(client, {1, 2, 3}).value();
+    kernel(for_num_elems(3), y, 7u).value();
+  }
+  bool failed = false, launched = false;
+  for (std::uint64_t after = 0; !launched && after < 5000; after += 1 + after / 20) {
+    CAPTURE(after);
+    const EmbeddedKernel<InOut<u32>, Val<u32>> kernel{"ns::adding", &anchor};
+    auto y = Buffer<u32>::from_host(client, {1, 2, 3}).value();
+    std::optional<Result<void>> result;
+    {
+      const NoMemory none(after);
+      result = kernel(for_num_elems(3), y, 7u);
+    }
+    launched = result->has_value();
+    failed = failed || !launched;
+    if (!launched) CHECK(result->error().code() == ErrorCode::OutOfMemory);
+    y = Buffer<u32>::from_host(client, {1, 2, 3}).value();
+    REQUIRE(kernel(for_num_elems(3), y, 7u).has_value());
+    CHECK(y.read().value() == std::vector<u32>{6, 7, 8});
+  }
+  CHECK(failed);
+  CHECK(launched);
 }
