@@ -282,6 +282,28 @@ TEST_CASE("sizes and counts that somebody crafted are errors, and take no memory
         "no bundle can be made: the object for x86-64 has 68157440 bytes, and an item has at most 67108864");
 }
 
+TEST_CASE("sizes that come to the right sum by overflowing are an error") {
+  const std::string bytes = made();
+  rt::BundleTable table;
+  std::uint64_t size = 0, packed = 0;
+  REQUIRE(rt::read_table(bytes, table, size, packed) == "");
+  std::vector<rt::BundlePiece> pieces{table.recorded};
+  pieces.insert(pieces.end(), table.items.begin(), table.items.end());
+  for (std::size_t second = 1; second < pieces.size(); ++second) {
+    std::string crafted = bytes;
+    for (const rt::BundlePiece& piece : {pieces[0], pieces[second]}) {
+      std::string fields(16, '\0');
+      put_number(fields, 0, piece.size);
+      put_number(fields, 8, piece.plain);
+      const std::size_t at = crafted.find(fields, 48);
+      REQUIRE(at != std::string::npos);
+      put_number(crafted, at, piece.size + (1ull << 63));
+    }
+    seal(crafted);
+    CHECK(read_all(crafted).find("the sizes in its table are wrong") != std::string::npos);
+  }
+}
+
 TEST_CASE("bytes of any kind are read without harm") {
   const std::string bytes = made();
   std::mt19937 random(7);
