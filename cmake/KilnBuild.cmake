@@ -80,5 +80,8 @@ function(kiln_precompile target)
     target_precompile_headers(${target} REUSE_FROM ${ARGV2})
   else()
     target_precompile_headers(${target} PRIVATE ${ARGV1})
+    if(KILN_CCACHE AND CMAKE_CXX_COMPILER_LAUNCHER MATCHES "${KILN_CCACHE}$")  # ours, nobody else's
+      set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_SOURCE_DIR}/cmake/precompile_cached.sh;${KILN_CCACHE}")
+    endif()
   endif()
 endfunction()
