@@ -157,7 +157,6 @@ TEST_CASE("kernels of another build of Kiln are not run, and the error names bot
   const Project& project = built_project();
   // The same Kiln with another build id.
   const TempFolder folder;
-  const std::string runtime = folder.file("libkiln_runtime.so.0.1");
   for (const char* other : {"libkiln_ir.so.0.1", "libkiln_dsl.so.0.1"}) fs::copy_file(installed() + "/lib/" + other, folder.file(other));
   std::string bytes = read_file(installed() + "/lib/libkiln_runtime.so");
   const std::string id = read_file(KILN_BINARY_DIR "/generated/kiln_build_id.h");
@@ -170,7 +169,7 @@ TEST_CASE("kernels of another build of Kiln are not run, and the error names bot
       bytes.replace(at, 8, theirs, 0, 8);
   REQUIRE(places >= 4);
   folder.write("libkiln_runtime.so.0.1", bytes);
-  const auto result = project.run("program", {}, {"LD_PRELOAD=" + runtime});
+  const auto result = project.run("program", {}, {"LD_LIBRARY_PATH=" + folder.path()});
   CAPTURE(result.out);
   CAPTURE(result.err);
   CHECK(result.status != 0);
