@@ -152,18 +152,21 @@ std::uint64_t count_blocks(CpuTask& task) {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(std::unique_ptr<Scheduler> scheduler, std::string arch, unsigned number) : number_(number), scheduler_(std::move(scheduler)) {
+  CpuDevice(std::unique_ptr<Scheduler> scheduler, const CpuOptions& options)
+      : device_(!options.name.empty() ? options.name
+                : options.number == 0 ? std::string("cpu")
+                                      : "cpu:" + std::to_string(options.number)),
+        any_block_(options.any_block),
+        scheduler_(std::move(scheduler)) {
     properties_.name = cpu_name();
     properties_.kind = "cpu";
-    properties_.arch = std::move(arch);
+    properties_.arch = options.arch.empty() ? cpu_level(read_cpuid()) : options.arch;
     properties_.workers = scheduler_->workers();
     properties_.memory_bytes = machine_bytes();
   }
 
   const DeviceProperties& properties() const override { return properties_; }
-  std::string label() const override {
-    return properties_.name + (number_ == 0 ? std::string(" (cpu)") : " (cpu:" + std::to_string(number_) + ")");
-  }
+  std::string label() const override { return properties_.name + " (" + device_ + ")"; }
   // Small things share pages; what is large comes from the system and goes back there, beyond some that is kept, since memory that was
   // never touched costs a fault for each of its pages.
   MemoryTraits memory_traits() const override {
@@ -193,11 +196,15 @@ class CpuDevice final : public Device {
   }
   std::uint64_t max_staging() const override { return kMaxStaging; }
 
-  CompileOptions compile_options(const ir::Kernel&, const Dim3& block, bool aligned16) const override {
+  CompileOptions compile_options(const ir::Kernel& kernel, const Dim3& block, bool aligned16) const override {
     CompileOptions options;
     options.target = TargetKind::Host;
     options.arch = properties_.arch;
     options.block = {block.x, block.y, block.z};
+    if (any_block_ && !kernel.has_block_size()) {
+      const std::uint32_t other = block.y == 1 && block.z == 1 ? 1 : 0;  // a row of threads, or any shape
+      options.block = {0, other, other};
+    }
     options.aligned16 = aligned16;
     return options;
   }
@@ -270,7 +277,8 @@ class CpuDevice final : public Device {
     if (!trap) return std::nullopt;
     return lost_device(code, label(), std::move(*trap));
   }
-  const unsigned number_;
+  const std::string device_;  // its name
+  const bool any_block_;
   std::atomic<bool> lost_{false};
   mutable std::mutex trap_mutex_;
   std::optional<Error> trap_;  // guarded
@@ -288,8 +296,7 @@ Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
   const unsigned workers = options.workers != 0 ? options.workers : std::max(1u, std::thread::hardware_concurrency());
   auto scheduler = Scheduler::start(workers, &run_blocks, &count_blocks);
   if (!scheduler.has_value()) return scheduler.error();
-  return std::unique_ptr<Device>(
-      std::make_unique<CpuDevice>(std::move(*scheduler), options.arch.empty() ? cpu_level(read_cpuid()) : options.arch, options.number));
+  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(std::move(*scheduler), options));
 }
 
 }  // namespace kiln::rt

@@ -37,6 +37,11 @@ std::string cpu_level(const CpuidWords& w) {
   return v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64";
 }
 
+const std::array<std::string_view, 4>& cpu_levels() {
+  static constexpr std::array<std::string_view, 4> all{"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  return all;
+}
+
 std::string cpu_name() {
   unsigned words[12] = {};
   for (unsigned i = 0; i < 3; ++i) {

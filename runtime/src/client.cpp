@@ -1,6 +1,6 @@
 #include "kiln/runtime/client.h"
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "cpu/cpu_device.h"
+#include "cpu/cpu_info.h"
+#include "cpu/cpu_name.h"
 #include "cuda/cuda_device.h"
 #include "kiln/runtime/buffer.h"
 #include "src/allocation.h"
@@ -22,16 +24,17 @@ namespace {
 
 constexpr unsigned kCpuDevices = 64;
 
-// The process's server for a CPU device: 0 is "cpu"; others share nothing with it but the processor. Immortal: buffers of static lifetime
-// may outlive every other static.
-Result<std::shared_ptr<Server>> cpu_server(unsigned number) {
+// The process's server for a CPU device: of those of one name one. They share nothing with one another but the processor. Immortal: buffers
+// of static lifetime may outlive every other static.
+Result<std::shared_ptr<Server>> cpu_server(const rt::CpuName& name) {
   static std::mutex& mutex = *new std::mutex;
-  static auto& servers = *new std::array<std::shared_ptr<Server>, kCpuDevices>;
+  static auto& servers = *new std::map<rt::CpuName, std::shared_ptr<Server>>;
   const std::lock_guard lock(mutex);
-  std::shared_ptr<Server>& server = servers[number];
+  std::shared_ptr<Server>& server = servers[name];
   if (server == nullptr) {
     const auto workers = static_cast<unsigned>(rt::configured_number(rt::Setting::CpuWorkers));
-    auto device = rt::make_cpu_device({.workers = workers, .arch = {}, .number = number});
+    auto device = rt::make_cpu_device(
+        {.workers = workers, .arch = name.level, .number = name.number, .any_block = name.any_block, .name = to_string(name)});
     if (!device.has_value()) return device.error();
     server = rt::make_server(std::move(*device));
   }
@@ -63,19 +66,26 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.size() <= 4 && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-Result<Client> open_named(const std::string& device) {
-  const bool other_cpu = device.starts_with("cpu:") && is_number(device.substr(4));
-  const unsigned number = other_cpu ? static_cast<unsigned>(std::stoi(device.substr(4))) : 0;
-  if (number >= kCpuDevices) {
+Result<Client> open_cpu(const rt::CpuName& name) {
+  if (name.number >= kCpuDevices) {
     return make_error(ErrorCode::NotFound, "NoSuchDevice",
-                      "there is no device '" + device + "'; a process can have " + std::to_string(kCpuDevices) +
+                      "there is no device '" + to_string(name) + "'; a process can have " + std::to_string(kCpuDevices) +
                           " devices on its processor, cpu:0 (which is cpu) to cpu:" + std::to_string(kCpuDevices - 1));
   }
-  if (device == "cpu" || other_cpu) {
-    auto server = cpu_server(number);
-    if (!server.has_value()) return server.error();
-    return Client(*server);
+  const std::string best = rt::cpu_level(rt::read_cpuid());
+  const auto& levels = rt::cpu_levels();
+  const auto rank = [&](const std::string& level) { return std::find(levels.begin(), levels.end(), level); };
+  if (!name.level.empty() && rank(name.level) > rank(best)) {
+    return make_error(ErrorCode::NotFound, "NoSuchDevice",
+                      "there is no device '" + to_string(name) + "'; this processor has not what " + name.level + " takes, but " + best);
   }
+  auto server = cpu_server(name);
+  if (!server.has_value()) return server.error();
+  return Client(*server);
+}
+
+Result<Client> open_named(const std::string& device) {
+  if (const auto name = rt::parse_cpu_name(device)) return open_cpu(*name);
   const bool numbered = device.starts_with("cuda:") && is_number(device.substr(5));
   if (device == "cuda" || numbered) {
     auto server = numbered ? cuda_server(std::stoi(device.substr(5))) : first_cuda_server();

@@ -31,8 +31,8 @@ const std::vector<Rule>& rules() {
       {"include/", {"include/", "dsl/include/", "runtime/include/", "autotune/include/", "ir/include/"}},
       {"codegen/", {"codegen/", "ir/include/", "runtime/include/kiln/runtime/compiler.h", "llvm/", "llvm-c/"}},
       {"codegen/cli/",
-       {"codegen/cli/", "dsl/include/", "runtime/include/", "autotune/include/", "ir/include/", "include/", "CLI/", "nlohmann/", "spdlog/",
-        "fmt/"}},
+       {"codegen/cli/", "dsl/include/", "runtime/include/", "autotune/include/", "ir/include/", "ir/interp/", "include/", "CLI/",
+        "nlohmann/", "spdlog/", "fmt/"}},
       {"samples/", {"samples/", "include/", "dsl/include/", "runtime/include/", "autotune/include/", "ir/include/", "png.h"}},
       {"tests/", {"", "cuda.h"}},  // tests see everything; nobody sees tests
   };
@@ -75,7 +75,7 @@ std::optional<std::string> resolve(const fs::path& root, const std::string& file
     places.push_back(root / fs::path(file).parent_path());
     places.push_back(root / file.substr(0, file.find('/')));  // the area's own folder
   }
-  for (const char* dir : {"ir/include", "runtime/include", "dsl/include", "autotune/include", "include", "tests", ""})
+  for (const char* dir : {"ir/include", "runtime/include", "dsl/include", "autotune/include", "include", "tests", "ir", ""})
     places.push_back(root / dir);
   for (const fs::path& place : places) {
     const fs::path found = place / name;

@@ -69,6 +69,49 @@ TEST_CASE("cpu:N are further devices on the same processor, each with threads, m
   CHECK(b.read().value() == numbers(10, 5));
 }
 
+TEST_CASE("a CPU device can be of a lower level, or run code for blocks of any shape, and computes the same") {
+  const Client usual = Client::open("cpu").value(), lowest = Client::open("cpu:x86-64").value();
+  const Client any = Client::open("cpu:any-block").value(), both = Client::open("cpu:2:x86-64:any-block").value();
+  CHECK(lowest == Client::open("cpu:0:x86-64").value());
+  CHECK_FALSE(usual == lowest);
+  CHECK_FALSE(usual == any);
+  CHECK(lowest.properties().arch == "x86-64");
+  CHECK(any.properties().arch == usual.properties().arch);
+  CHECK(both.properties().arch == "x86-64");
+  CHECK(lowest.server().label().ends_with("(cpu:x86-64)"));
+  CHECK(both.server().label().ends_with("(cpu:2:x86-64:any-block)"));
+  for (const Client& client : {usual, lowest, any, both}) {
+    auto a = Buffer<u32>::from_host(client, numbers(100)).value();
+    LaunchRequest request;
+    const LaunchArg args[] = {a.arg()};
+    request.variant = &test::add_one();
+    request.args = args;
+    for (const Dim3 block : {Dim3(32), Dim3(5, 7, 3)}) {
+      request.config.block = block;
+      request.config.grid = Dim3(4);
+      CHECK(launch(client.default_stream(), request).has_value());
+    }
+    CHECK(a.read().value() == numbers(100, 2));
+  }
+  // The shape of the blocks is asked of the device, so that code of the one kind is never taken for the other.
+  const ir::Kernel& kernel = test::add_one().recorded();
+  const auto block_of = [&](const Client& client, const Dim3& block) {
+    return static_cast<rt::LocalServer&>(client.server()).device().compile_options(kernel, block, false).block;
+  };
+  CHECK(block_of(usual, Dim3(5, 7)) == std::array<std::uint32_t, 3>{5, 7, 1});
+  CHECK(block_of(any, Dim3(5, 7)) == std::array<std::uint32_t, 3>{0, 0, 0});
+  CHECK(block_of(any, Dim3(64)) == std::array<std::uint32_t, 3>{0, 1, 1});
+  ir::Kernel declared = kernel;
+  declared.block_size = {64, 1, 1};
+  CHECK(static_cast<rt::LocalServer&>(any.server()).device().compile_options(declared, Dim3(64), false).block ==
+        std::array<std::uint32_t, 3>{64, 1, 1});
+  for (const char* wrong :
+       {"cpu:", "cpu:x86", "cpu:x86-64-v5", "cpu:any-block:x86-64", "cpu:x86-64:2", "cpu:any-block:any-block", "cpu:x86-64:", "cpux"})
+    CHECK(rule_of(Client::open(wrong)) == "UnknownDevice");
+  CHECK(rule_of(Client::open("cpu:64:x86-64")) == "NoSuchDevice");
+  if (usual.properties().arch != "x86-64-v4") CHECK(rule_of(Client::open("cpu:x86-64-v4")) == "NoSuchDevice");
+}
+
 TEST_CASE("two GPUs of one process refuse each other's buffers and streams, before anything is touched") {
   const Client h200 = test::sim_client(test::kSimH200), t4 = test::sim_client(test::kSimT4);
   auto a = Buffer<u32>::from_host(h200, numbers(10)).value(), b = Buffer<u32>::from_host(t4, numbers(10, 5)).value();
