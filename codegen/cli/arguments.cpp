@@ -7,6 +7,7 @@
 #include "files.h"
 #include "kiln/ir/type.h"
 #include "manifest.h"
+#include "random_values.h"
 #include "source.h"
 #include "values.h"
 
@@ -36,6 +37,13 @@ class Reader {
     if (!t || *t == ir::Type::Void)
       refuse("'" + part + "' is no type; types are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, e4m3, e5m2");
     return *t;
+  }
+  std::uint64_t number(const std::string& part, const char* what) const {
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), n);
+    if (error != std::errc{} || end != part.data() + part.size())
+      refuse(std::string(what) + " '" + part + "' is no whole number of 64 bits");
+    return n;
   }
   std::uint64_t value(ir::Type type, std::string_view part) const {
     try {
@@ -132,14 +140,24 @@ Argument parse_buffer(Reader& reader, Argument a, const std::string& word) {
   a.extents = parse_extents(reader, part);
   if (!a.extents.empty()) {
     if (reader.done()) {
-      if (a.access != ir::Access::Out) reader.refuse("contents are missing: [1,2,3], @file, iota or zero");
+      if (a.access != ir::Access::Out) reader.refuse("contents are missing: [1,2,3], @file, iota, zero or random:SEED");
       resize(reader, a);
       return a;
     }
     part = reader.next();
   }
   if (a.access == ir::Access::Out) reader.refuse("an out buffer has extents and no contents");
-  if (part.starts_with('[')) {
+  if (part == "random") {
+    if (a.extents.empty())
+      reader.refuse("extents are missing, for example " + word + ":" + std::string(ir::name(a.type)) + ":1024:random:7");
+    if (reader.done()) reader.refuse("a seed is missing: random:7, or random:7:64 for values below 64");
+    const std::uint64_t seed = reader.number(reader.next(), "the seed");
+    const bool limited = !reader.done();
+    const std::uint64_t limit = limited ? reader.number(reader.next(), "the limit") : 0;
+    if (limited && limit == 0) reader.refuse("the limit is 0, and no value is below it");
+    resize(reader, a);
+    fill_random(a.type, a.bytes, seed, limit);
+  } else if (part.starts_with('[')) {
     fill_list(reader, a, part);
   } else if (part.starts_with('@')) {
     fill_file(reader, a, part.substr(1));
@@ -155,7 +173,7 @@ Argument parse_buffer(Reader& reader, Argument a, const std::string& word) {
       for (std::uint64_t i = 0; i < a.bytes.size() / byte_size(a.type); ++i)
         store_bits(a.type, a.bytes.data() + i * byte_size(a.type), value_of_index(a.type, i));
   } else {
-    reader.refuse("'" + part + "' is neither extents nor contents: [1,2,3], @file, iota or zero");
+    reader.refuse("'" + part + "' is neither extents nor contents: [1,2,3], @file, iota, zero or random:SEED");
   }
   if (!reader.done()) reader.refuse("something is left over at its end");
   return a;

@@ -1,4 +1,5 @@
-// The arguments of `kiln run`: in:f32:[1,2,3]  in:f32:@file.bin  in:u32:iota:1024  in:f32:32x32:iota  out:f32:32x32  inout:...  f32:2.5
+// The arguments of `kiln run`: in:f32:[1,2,3]  in:f32:@file.bin  in:u32:iota:1024  in:f32:32x32:iota  in:f32:32x32:random:7  out:f32:32x32
+// inout:...  f32:2.5
 #pragma once
 #include <cstdint>
 #include <string>

@@ -54,6 +54,10 @@ struct Options {
   std::string most_bytes, unused;
   bool drop = false;
   std::string shell;  // completions
+  bool show_side = false;
+  std::string html;
+  std::vector<std::string> source_roots;
+  std::string on, against, seed, runs;  // check
   bool show_ir = false, show_llvm = false, show_ptx = false, show_io = false;
 };
 
@@ -64,6 +68,7 @@ int list_command(const Options& options);
 int show_command(const Options& options);
 int emit_command(const Options& options);
 int run_command(const Options& options);
+int check_command(const Options& options);
 int completions_command(const Options& options);
 int man_command(const Options& options);
 int env_path_command(const Options& options);

@@ -7,7 +7,9 @@ namespace {
 using O = Options;
 
 const std::vector<std::string> kModes{"checked", "unchecked"}, kLevels{"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
-const std::vector<std::string> kDevices{"cpu", "cuda", "cuda:0", "cuda:1"};
+
+const std::vector<std::string> kEngines{"cpu",           "cuda",          "cuda:0",        "interp",       "cpu:x86-64",
+                                        "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:any-block"};
 
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -35,9 +37,10 @@ OptionSpec paths(const char* name, const char* what, Takes takes, Words words) {
 
 std::vector<CommandSpec> command_rows() {
   const std::vector<std::string> archs = gpu_architectures() + kLevels;
-  const OptionSpec args{
-      "--arg", "ARG", "One for each parameter, in order: in:f32:[1,2,3]  in:f32:@file  in:u32:iota:1024  out:f32:32x32  inout:...  f32:2.5",
-      &O::args, Takes::Each};
+  const OptionSpec args{"--arg", "ARG",
+                        "One for each parameter, in order: in:f32:[1,2,3]  in:f32:@file  in:u32:iota:1024  in:f32:64x64:random:7  "
+                        "out:f32:32x32  inout:...  f32:2.5",
+                        &O::args, Takes::Each};
   std::vector<CommandSpec> all;
   all.push_back(
       {"devices", "What can run kernels here", devices_command, {}, {{"kiln devices", "The CPU device and each GPU, with limits"}}});
@@ -55,15 +58,25 @@ std::vector<CommandSpec> command_rows() {
                   {"kiln list libkernels.so --json", "Those of a kernel library, with the configs of its families, as JSON"}}});
   all.push_back(
       {"show",
-       "One kernel: its summary, or its IR, LLVM IR, PTX or IO",
+       "One kernel: its summary, its IR, LLVM IR, PTX or IO, or all side by side",
        show_command,
-       {source(), kernel(), mode(), flag("--ir", "The kernel as recorded, good as a .kir file", &O::show_ir),
-        flag("--llvm", "The LLVM IR handed to the backend", &O::show_llvm), flag("--ptx", "The PTX text", &O::show_ptx),
+       {source(),
+        kernel(),
+        mode(),
+        flag("--ir", "The kernel as recorded, good as a .kir file", &O::show_ir),
+        flag("--llvm", "The LLVM IR handed to the backend", &O::show_llvm),
+        flag("--ptx", "The PTX text", &O::show_ptx),
         flag("--io", "Declared and proven IO of each buffer", &O::show_io),
-        arch(Takes::Each, "For --llvm and --ptx; the oldest possible unless given", archs), block("The block shape that code is made for")},
+        flag("--side", "C++, IR, PTX and machine code side by side, by the lines of the source", &O::show_side),
+        {"--html", "FILE", "The same as a page of HTML, with nothing outside of it", &O::html, Takes::One, Words::File},
+        {"--source-root", "DIR", "For --side and --html: a folder to look for sources in", &O::source_roots, Takes::Each, Words::Folder},
+        arch(Takes::Each, "For --llvm, --ptx, --side and --html; the oldest possible unless given", archs),
+        block("The block shape that code is made for")},
        {{"kiln show saxpy.kir saxpy", "A summary: IO, blocks, shared memory, what is tested at run time"},
         {"kiln show saxpy.kir saxpy --ptx --arch sm_90", "Its PTX"},
-        {"kiln show saxpy.kir saxpy --llvm --arch x86-64-v3 --block 128", "The LLVM IR of its code for CPUs"}}});
+        {"kiln show saxpy.kir saxpy --llvm --arch x86-64-v3 --block 128", "The LLVM IR of its code for CPUs"},
+        {"kiln show saxpy.kir saxpy --side --arch sm_90", "Which code is made of which line"},
+        {"kiln show libkernels.so samples::saxpy --html saxpy.html --arch sm_90", "A page to look at in a browser"}}});
   all.push_back(
       {"emit",
        "Files of code for a launcher of one's own; all or nothing",
@@ -108,8 +121,8 @@ std::vector<CommandSpec> command_rows() {
                   {"--block", "X,Y,Z", "Threads of a block", &O::block, Takes::One, Words::Any, {}, true},
                   {"--shared", "BYTES", "Bytes of dynamic shared memory", &O::shared},
                   args,
-                  {"--device", "DEVICE", "cpu, cpu:N, cuda or cuda:N; the default device unless given", &O::device, Takes::One,
-                   Words::Choice, kDevices},
+                  {"--device", "DEVICE", "cpu, cpu:N, cuda, cuda:N, or interp, the interpreter; the default device unless given",
+                   &O::device, Takes::One, Words::Choice, kEngines},
                   flag("--bits", "Values as hexadecimal bit patterns", &O::bits)},
                  {{"kiln run saxpy.kir saxpy --grid 1 --block 32 --arg in:f32:[1,2,3] --arg inout:f32:[10,20,30] --arg f32:2.5",
                    "One launch with values given; prints the outputs"},
@@ -117,6 +130,31 @@ std::vector<CommandSpec> command_rows() {
                    "--device cpu --bits",
                    "0, 1, 2 ... as input; outputs as bit patterns"}}});
 
+  all.push_back(
+      {"check",
+       "Kernels on two devices with generated inputs, outputs compared bit by bit",
+       check_command,
+       {source(),
+        {"KERNEL", "", "KERNEL[@param=value,...], or KERNEL@* for every config; all with their defaults unless given", &O::kernels,
+         Takes::Several, Words::Kernel},
+        {"--on", "DEVICE", "cpu, cuda, interp, a level as cpu:x86-64, cpu:any-block ...; cpu unless given", &O::on, Takes::One,
+         Words::Choice, kEngines},
+        {"--against", "DEVICE", "The other one; a GPU if there is one, else interp", &O::against, Takes::One, Words::Choice, kEngines},
+        {"--seed", "N", "What the inputs are drawn from; 1 unless given", &O::seed},
+        {"--runs", "N", "How many launches of each kernel are compared; 20 unless given", &O::runs},
+        {"--grid", "X,Y,Z", "Blocks, instead of drawn ones", &O::grid},
+        {"--block", "X,Y,Z", "Threads of a block, instead of drawn ones", &O::block},
+        {"--shared", "BYTES", "Bytes of dynamic shared memory", &O::shared},
+        {"--arg", "ARG", "As of run, one for each parameter; _ for one that is drawn", &O::args, Takes::Each},
+        mode()},
+       {{"kiln check saxpy.kir", "Every kernel, on the CPU against a GPU or the interpreter"},
+        {"kiln check saxpy.kir saxpy --on cpu --against cpu:x86-64 --runs 50", "Code for this processor against code for every one"},
+        {"kiln check saxpy.kir saxpy --against interp --grid 2 --block 64 --arg in:f32:iota:100 --arg _ --arg f32:nan",
+         "Some parts given, the rest drawn"}},
+       "Sizes, values and shapes are drawn within the declared block and the require()s of the kernel. NaN and NaN are equal, whatever "
+       "their bits. "
+       "An input on which both fail alike is drawn anew. A difference is told with its smallest index, both values, and the commands that "
+       "repeat it; the exit code is 1 then."});
   all.push_back({"completions",
                  "What a shell needs to complete command lines of kiln",
                  completions_command,

@@ -1,9 +1,15 @@
 // kiln show: one kernel, as a summary or in one of its forms.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
 
 #include "command.h"
 #include "compile.h"
+#include "files.h"
 #include "kiln/ir/text.h"
+#include "listing.h"
 #include "manifest.h"
 #include "source.h"
 
@@ -55,12 +61,47 @@ void print_summary(const Variant& variant, const ir::Prepared& kernel) {
               kernel.requirement.reason.c_str());
 }
 
+Json listing_json(const Listing& listing) {
+  Json files = Json::array(), all_forms = Json::array();
+  for (const SourceFile& f : listing.files) files.push_back({{"name", f.name}, {"path", f.path.empty() ? Json(nullptr) : Json(f.path)}});
+  for (const Form& form : listing.forms) {
+    Json lines = Json::array();
+    for (const FormLine& line : form.lines)
+      lines.push_back({{"text", line.text},
+                       {"file", line.of.known() ? Json(line.of.file) : Json(nullptr)},
+                       {"line", line.of.known() ? Json(line.of.line) : Json(nullptr)}});
+    all_forms.push_back({{"name", form.name}, {"note", form.note}, {"lines", lines}});
+  }
+  return {{"kernel", listing.kernel}, {"arch", listing.arch}, {"files", files}, {"forms", all_forms}};
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 80) return size.ws_col;
+  return 160;
+}
+
+int show_side(const Options& options, const Variant& variant, const ir::Prepared& kernel, const CompileOptions& target) {
+  const Listing listing = make_listing(variant, kernel, target, options.source_roots);
+  if (!options.html.empty()) {
+    const std::filesystem::path file(options.html);
+    if (!file.has_filename()) usage("--html '" + options.html + "' names no file");
+    write_all(file.has_parent_path() ? file.parent_path().string() : ".", {{file.filename().string(), html_page(listing)}});
+  }
+  if (options.json) print_json(listing_json(listing));
+  else if (options.show_side) std::fputs(side_by_side(listing, terminal_width()).c_str(), stdout);
+  else std::printf("%s\n", options.html.c_str());
+  return kDone;
+}
+
 }  // namespace
 
 int show_command(const Options& options) {
-  const int forms = options.show_ir + options.show_llvm + options.show_ptx + options.show_io;
-  if (forms > 1) usage("--ir, --llvm, --ptx and --io: one of them");
-  const std::unique_ptr<Source> source = Source::open(options.source, forms == 0 ? Source::Places::OfSource : Source::Places::AsWritten);
+  const bool side = options.show_side || !options.html.empty();
+  const int forms = options.show_ir + options.show_llvm + options.show_ptx + options.show_io + side;
+  if (forms > 1) usage("--ir, --llvm, --ptx, --io and --side (or --html): one of them");
+  const std::unique_ptr<Source> source =
+      Source::open(options.source, forms == 0 || side ? Source::Places::OfSource : Source::Places::AsWritten);
   const std::shared_ptr<const Variant> variant = source->variant(options.kernels.at(0));
   const Mode mode = parse_mode(options.mode);
   const auto block = options.block.empty() ? std::array<std::uint32_t, 3>{} : parse_extent(options.block, "--block");
@@ -76,6 +117,7 @@ int show_command(const Options& options) {
     return kDone;
   }
   const ir::Prepared& kernel = prepared(*variant, mode);
+  if (side) return show_side(options, *variant, kernel, compile_options(kernel, arch_of(options, kernel), block));
   if (options.show_ptx) {
     const Arch arch = arch_of(options, kernel);
     if (arch.kind != TargetKind::Ptx) usage("--ptx is made for a GPU architecture, not for " + arch.name);

@@ -117,6 +117,16 @@ Json value_json(ir::Type type, std::uint64_t bits) {
   return value_hex(type, bits);
 }
 
+std::string value_text(ir::Type type, std::uint64_t bits) {
+  if (ir::is_bool(type)) return bits != 0 ? "true" : "false";
+  if (ir::is_signed(type)) return std::to_string(ir::sign_extend(type, bits));
+  if (!ir::is_real(type)) return std::to_string(bits);
+  const double value = ir::float_value(type, bits);
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  return ir::shortest_decimal(type, bits);
+}
+
 std::string value_hex(ir::Type type, std::uint64_t bits) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string text = "0x";

@@ -17,7 +17,8 @@ std::uint64_t value_of_index(ir::Type type, std::uint64_t n);
 
 // A number, true or false; "nan", "inf" and "-inf" as strings. The shortest text that reads back to the same bits.
 Json value_json(ir::Type type, std::uint64_t bits);
-std::string value_hex(ir::Type type, std::uint64_t bits);  // "0x3f800000", all digits of the type
+std::string value_text(ir::Type type, std::uint64_t bits);  // what parse_value reads as these bits; of NaN, as one
+std::string value_hex(ir::Type type, std::uint64_t bits);   // "0x3f800000", all digits of the type
 
 std::uint64_t load_bits(ir::Type type, const void* from);  // one element in memory
 void store_bits(ir::Type type, void* to, std::uint64_t bits);

@@ -1,5 +1,6 @@
 // kiln devices and kiln doctor, on whatever machine this is.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 
@@ -76,9 +77,50 @@ TEST_CASE("doctor says what is wrong with a code generator that cannot be used, 
 
 TEST_CASE("doctor takes one line for each check, and names variables of Kiln's that nothing reads") {
   const auto result = kiln_program({"doctor"}, {"KILN_CODEGEN=/nonexistent/libkiln_codegen.so", "KILN_DEVIEC=x"});
-  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 12);  // the version, ten checks, the verdict
+  const std::size_t checks = json_of(kiln_program({"doctor", "--json"}))["checks"].size();
+  std::size_t lines = 0;  // those below a check say what to do
+  for (std::size_t at = 0; at < result.out.size(); at = result.out.find('\n', at) + 1) lines += result.out[at] != ' ' ? 1 : 0;
+  CHECK(lines == checks + 2);  // the version and the verdict
   CHECK(result.out.find("KILN_DEVIEC=x (nothing reads a variable of that name)") != std::string::npos);
   CHECK(result.out.find("libkiln_codegen.so (nothing reads") == std::string::npos);
+}
+
+TEST_CASE("doctor has version and path of what is found, and what to do about what is not") {
+  const TempFolder folder;
+  const auto tool = [&](const std::string& name, const std::string& text) {
+    chmod(folder.write(name, "#!/bin/sh\n" + text).c_str(), 0755);
+  };
+  tool("ptxas", "echo 'ptxas: an assembler'; echo 'Cuda compilation tools, release 13.0, V13.0.88'\n");
+  tool("llvm-objdump", "exit 3\n");
+  const auto result = kiln_program({"doctor", "--json"}, {"PATH=" + folder.path(), "KILN_CUDA_LIBRARY=/nonexistent/libcuda.so.1"});
+  CHECK(result.status == 0);
+  const auto checks = json_of(result)["checks"];
+  const auto check = [&](const std::string& what) {
+    for (const auto& c : checks)
+      if (c["check"] == what) return c;
+    return nlohmann::json(nullptr);
+  };
+  for (const auto& c : checks) {
+    CAPTURE(c.dump());
+    for (const char* field : {"check", "state", "text", "version", "path", "remedy"}) CHECK(c.contains(field));
+    CHECK(c["remedy"].is_null() == (c["state"] == "ok"));
+  }
+  CHECK(check("code generator")["version"].get<std::string>().starts_with("22"));
+  CHECK(check("code generator")["path"].get<std::string>().find("libkiln_codegen.so") != std::string::npos);
+  CHECK(check("ptxas")["state"] == "ok");
+  CHECK(check("ptxas")["version"] == "release 13.0, V13.0.88");
+  CHECK(check("ptxas")["path"] == folder.file("ptxas"));
+  CHECK(check("nvdisasm")["state"] == "missing");
+  CHECK(check("nvdisasm")["remedy"].get<std::string>().find("CUDA toolkit") != std::string::npos);
+  CHECK(check("objdump")["state"] == "warning");
+  CHECK(check("CUDA driver")["remedy"].get<std::string>().find("KILN_CUDA_LIBRARY") != std::string::npos);
+  CHECK(check("kernels kept")["remedy"].get<std::string>().find("KILN_ENV") != std::string::npos);
+  CHECK(check("executable memory")["state"] == "ok");
+  CHECK(check("limits")["text"].get<std::string>().find("open files") != std::string::npos);
+  // With next to nothing: it still says all it can.
+  const auto bare = kiln_program({"doctor"}, {"PATH", "HOME", "KILN_ENV", "KILN_CODEGEN=/nonexistent/libkiln_codegen.so"});
+  CHECK(bare.status == 1);
+  CHECK(bare.out.find("to do: set KILN_CODEGEN") != std::string::npos);
 }
 
 TEST_CASE("doctor shows the configuration and where each value comes from, or what is wrong with it and ends with 1") {
