@@ -10,9 +10,11 @@ namespace kiln::codegen {
 // never leave them as anything else (codegen/llvm_guard.h).
 CompiledCode compile_ptx(const ir::Prepared& kernel, const CompileOptions& options);
 std::string ptx_llvm_ir(const ir::Prepared& kernel, const CompileOptions& options);
+TargetReasons ptx_reasons(const ir::Prepared& kernel, const CompileOptions& options);
 const std::vector<std::string>& ptx_architectures();
 
 CompiledCode compile_host(const ir::Prepared& kernel, const CompileOptions& options);
 std::string host_llvm_ir(const ir::Prepared& kernel, const CompileOptions& options);
+TargetReasons host_reasons();  // every kernel has code for every level
 
 }  // namespace kiln::codegen

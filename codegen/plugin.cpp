@@ -18,6 +18,9 @@ class Backends final : public Compiler {
   std::string llvm_ir(const ir::Prepared& kernel, const CompileOptions& options) override {
     return options.target == TargetKind::Ptx ? ptx_llvm_ir(kernel, options) : host_llvm_ir(kernel, options);
   }
+  TargetReasons reasons(const ir::Prepared& kernel, const CompileOptions& options) override {
+    return options.target == TargetKind::Ptx ? ptx_reasons(kernel, options) : host_reasons();
+  }
   const std::vector<std::string>& ptx_architectures() const override { return codegen::ptx_architectures(); }
   std::string llvm_version() const override { return LLVM_VERSION_STRING; }
 };

@@ -161,4 +161,11 @@ std::string host_llvm_ir(const ir::Prepared& prepared, const CompileOptions& opt
   return text;
 }
 
+TargetReasons host_reasons() {
+  TargetReasons reasons;
+  reasons.lowest_arch = "x86-64";
+  reasons.lowest_arch_reason = "every kernel has code for every CPU level";
+  return reasons;
+}
+
 }  // namespace kiln::codegen

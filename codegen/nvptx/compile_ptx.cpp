@@ -36,6 +36,7 @@ struct Lowered {
   std::unique_ptr<llvm::Module> module;
   std::string symbol;
   std::uint64_t static_shared_bytes = 0;
+  std::vector<TargetReasons::Choice> choices;
 };
 
 Lowered lower(llvm::LLVMContext& context, const ir::Prepared& kernel, const CompileOptions& options, const PtxTarget& target,
@@ -47,6 +48,7 @@ Lowered lower(llvm::LLVMContext& context, const ir::Prepared& kernel, const Comp
   lowering.run();
   lowered.symbol = lowering.symbol();
   lowered.static_shared_bytes = lowering.static_shared_bytes();
+  lowered.choices = lowering.choices();
   std::string problem;
   llvm::raw_string_ostream out(problem);
   if (llvm::verifyModule(*lowered.module, &out)) {
@@ -166,6 +168,21 @@ std::string ptx_llvm_ir(const ir::Prepared& kernel, const CompileOptions& option
   std::string text;
   compile(kernel, options, [&](Lowered& lowered, llvm::TargetMachine&, const PtxTarget&) { text = printed(*lowered.module); });
   return text;
+}
+
+TargetReasons ptx_reasons(const ir::Prepared& kernel, const CompileOptions& options) {
+  const PtxTarget target = nvptx::choose_target(kernel, options);
+  const nvptx::LowestArch lowest = nvptx::lowest_architecture(kernel);
+  TargetReasons reasons{.lowest_arch = lowest.name,
+                        .lowest_arch_reason = lowest.reason,
+                        .ptx_version = target.version,
+                        .ptx_version_reason = target.version_reason,
+                        .choices = {}};
+  guarded(kernel.kernel.name, [&](llvm::LLVMContext& context) {
+    const std::unique_ptr<llvm::TargetMachine> machine = nvptx::make_machine(target);
+    reasons.choices = lower(context, kernel, options, target, *machine).choices;
+  });
+  return reasons;
 }
 
 }  // namespace kiln::codegen

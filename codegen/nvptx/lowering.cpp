@@ -81,6 +81,17 @@ void Lowering::fail(const ir::Op& op, const std::string& what) const {
       "kernel '" + k_.name + "': " + ir::to_string(k_, op.loc) + ": " + std::string(ir::info(op.code).mnemonic) + ": " + what, true);
 }
 
+bool Lowering::has(const char* instruction, unsigned sm, const ir::Op& op) {
+  if (target_.sm < sm) return false;
+  std::string operation(ir::info(op.code).mnemonic);
+  if (ir::info(op.code).form == Form::WarpCombine) operation += "." + std::string(ir::name(static_cast<ir::Combine>(op.attr)));
+  choices_.push_back({.operation = operation + " " + std::string(ir::name(op.type)),
+                      .place = ir::to_string(k_, op.loc),
+                      .instruction = instruction,
+                      .since = "sm_" + std::to_string(sm)});
+  return true;
+}
+
 llvm::Type* Lowering::type(ir::Type t) const { return register_type(c_, t); }
 
 std::vector<Value*> Lowering::values(const std::vector<ir::ValueId>& ids) const {

@@ -24,6 +24,7 @@ class Lowering {
   void run();
   const std::string& symbol() const { return symbol_; }
   std::uint64_t static_shared_bytes() const { return shared_bytes_; }
+  const std::vector<TargetReasons::Choice>& choices() const { return choices_; }  // of instructions that older architectures lack
 
  private:
   // The lanes of a warp that are at one point of the structured program. In a region, `lanes` always holds all of them; it may also hold
@@ -64,6 +65,9 @@ class Lowering {
   llvm::Type* type(ir::Type t) const;
   llvm::Value* i32(std::uint32_t v) { return b_.getInt32(v); }
   [[noreturn]] void fail(const ir::Op& op, const std::string& what) const;
+  // Whether the target has an instruction that came with architecture `sm`; who asks uses it for `op` then. Everything that depends on the
+  // architecture asks here, so that it can be told.
+  bool has(const char* instruction, unsigned sm, const ir::Op& op);
 
   // control.cpp
   void emit_region(ir::RegionId region);
@@ -158,6 +162,7 @@ class Lowering {
   llvm::Function* fault_function_ = nullptr;
   llvm::GlobalVariable* uniform_scratch_ = nullptr;
   std::uint64_t shared_bytes_ = 0;
+  std::vector<TargetReasons::Choice> choices_;
   Mask mask_;
   Loop* loop_ = nullptr;
   bool lanes_returned_ = false;  // some lanes of a warp may have returned without the others

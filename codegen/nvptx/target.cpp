@@ -59,7 +59,18 @@ PtxTarget choose_target(const ir::Prepared& kernel, const CompileOptions& option
                            version_text(arch->version) + " or newer",
                        true);
   }
-  return {.arch = arch->name, .sm = arch->sm, .version = arch->version};
+  return {.arch = arch->name,
+          .sm = arch->sm,
+          .version = arch->version,
+          .version_reason = std::string("the first PTX version with target ") + arch->name + "; no operation of the kernel needs a newer one"};
+}
+
+LowestArch lowest_architecture(const ir::Prepared& kernel) {
+  const unsigned needed = kernel.requirement.min_sm;
+  const Arch* const lowest = std::find_if(std::begin(kArchs), std::end(kArchs), [&](const Arch& a) { return a.sm >= needed; });
+  const std::string name = lowest != std::end(kArchs) ? lowest->name : "sm_" + std::to_string(needed);
+  if (!kernel.requirement.reason.empty()) return {name, kernel.requirement.reason};
+  return {name, "the oldest architecture that Kiln compiles for; no operation of the kernel needs a newer one"};
 }
 
 std::unique_ptr<llvm::TargetMachine> make_machine(const PtxTarget& target) {

@@ -17,7 +17,14 @@ struct PtxTarget {
   std::string arch;            // "sm_90a"
   unsigned sm = 75;            // 90
   std::uint32_t version = 63;  // PTX ISA, 10 * major + minor: the lowest that has the architecture and everything we emit for it
+  std::string version_reason;  // for people: what needs that version
 };
+
+// The oldest architecture that a kernel can be compiled for, and for people what needs it.
+struct LowestArch {
+  std::string name, reason;
+};
+LowestArch lowest_architecture(const ir::Prepared& kernel);
 
 const std::vector<std::string>& architectures();  // ascending
 

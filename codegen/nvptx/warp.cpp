@@ -157,7 +157,7 @@ Value* Lowering::emit_reduce(const ir::Op& op) {
     if (how == Combine::Or) return call(Intrinsic::nvvm_vote_any_sync, {mask, v});
     return b_.CreateTrunc(b_.CreateUnaryIntrinsic(Intrinsic::ctpop, ballot(mask, v)), b_.getInt1Ty());
   }
-  if (target_.sm >= 80 && ir::is_integer(t) && ir::bit_width(t) == 32 && how != Combine::Mul) {
+  if (ir::is_integer(t) && ir::bit_width(t) == 32 && how != Combine::Mul && has("redux.sync", 80, op)) {
     const bool sign = ir::is_signed(t);
     const auto id = [&]() -> llvm::Intrinsic::ID {
       switch (how) {

@@ -93,6 +93,43 @@ TEST_CASE("an architecture below what the kernel needs is refused with the reaso
   CHECK(has(ptx_of(prepared, ptx_options("sm_90a")), ".entry k("));
 }
 
+TEST_CASE("the reasons for a target are those that refuse another one, and name the instructions that came with an architecture") {
+  const std::string body = R"(
+    file "r.cpp"
+    options checked=false
+    buffer x : u32[*] inout
+    body {
+      %i = thread_id.x @0:3
+      %v = load x[%i] @0:4
+      %s = warp_reduce.add %v @0:5
+      store x[%i], %s @0:6
+    }
+  )";
+  const ir::Prepared prepared = as_written(kernel_text(body));
+  const TargetReasons old = ptx_compiler().reasons(prepared, ptx_options("sm_75"));
+  CHECK(old.lowest_arch == "sm_75");
+  CHECK(has(old.lowest_arch_reason, "oldest architecture"));
+  CHECK(old.ptx_version == 63);
+  CHECK(has(old.ptx_version_reason, "sm_75"));
+  CHECK(old.choices.empty());
+  const TargetReasons newer = ptx_compiler().reasons(prepared, ptx_options("sm_90a"));
+  CHECK(newer.ptx_version == ptx_compiler().compile(prepared, ptx_options("sm_90a")).ptx_version);
+  REQUIRE(newer.choices.size() == 1);
+  CHECK(newer.choices[0].operation == "warp_reduce.add u32");
+  CHECK(newer.choices[0].place == "r.cpp:5");
+  CHECK(newer.choices[0].instruction == "redux.sync");
+  CHECK(newer.choices[0].since == "sm_80");
+  CHECK(has(ptx_of(prepared, ptx_options("sm_90a")), "redux.sync"));
+  CHECK(!has(ptx_of(prepared, ptx_options("sm_75")), "redux.sync"));
+
+  ir::Prepared needy = prepared;
+  needy.requirement = {.min_sm = 90, .reason = "'shuffle' at a.cpp:7"};
+  const TargetReasons forced = ptx_compiler().reasons(needy, ptx_options("sm_100"));
+  CHECK(forced.lowest_arch == "sm_90");
+  CHECK(forced.lowest_arch_reason == "'shuffle' at a.cpp:7");
+  CHECK_THROWS_AS(ptx_compiler().reasons(needy, ptx_options("sm_80")), CompileError);
+}
+
 TEST_CASE("a kernel's symbol is its name with other bytes escaped, also where shared memory is named after it") {
   const std::string body = R"(
     options checked=false

@@ -37,6 +37,17 @@ struct CompiledCode {
   std::uint64_t context_bytes_per_warp = 0;  // and so much more for each warp of the launch's block, a partial one too; an exact block: 0
 };
 
+// Why code for a target is as it is, told by what decides it.
+struct TargetReasons {
+  struct Choice {                                         // an operation that became an instruction which older architectures lack
+    std::string operation, place, instruction, since;     // "warp_reduce.add u32", "file.cpp:12", "redux.sync", "sm_80"
+  };
+  std::string lowest_arch, lowest_arch_reason;  // the oldest that the kernel can be compiled for; the operation and place that need it
+  std::uint32_t ptx_version = 0;                // Ptx: what compile() would say in .version
+  std::string ptx_version_reason;               // Ptx
+  std::vector<Choice> choices;                  // in program order, each operation once
+};
+
 // Signature of a Host entry. Runs blocks [first, last) in ascending linear order (x fastest) on the calling thread.
 //   params   one block laid out by ir::param_layout(kernel, kernel.options.checked)
 //   scratch  64-byte aligned: static shared bytes rounded up to 16, then dynamic shared bytes rounded up to 64, then context_bytes, then
@@ -74,6 +85,10 @@ class Compiler {
   virtual CompiledCode compile(const ir::Prepared& kernel, const CompileOptions& options) = 0;
   // The LLVM IR text that the same compile would hand to the backend, after our pipeline.
   virtual std::string llvm_ir(const ir::Prepared& kernel, const CompileOptions& options) = 0;
+  // What compile() with the same arguments decides, and why. Throws what it would throw before it hands anything to LLVM's backend.
+  virtual TargetReasons reasons(const ir::Prepared&, const CompileOptions&) {
+    throw CompileError("this code generator does not tell its reasons", true);
+  }
   // Architectures that compile() accepts for Ptx, ascending.
   virtual const std::vector<std::string>& ptx_architectures() const = 0;
   virtual std::string llvm_version() const = 0;
