@@ -4,6 +4,7 @@
 #include <ctime>
 #include <limits>
 
+#include "amounts.h"
 #include "command.h"
 #include "compile.h"
 #include "kiln/runtime/environment.h"
@@ -52,14 +53,6 @@ std::optional<EnvironmentFile> to_change() {
 
 EnvironmentFilter filter_of(const Options& options) { return {options.filter_kernels, options.arch}; }
 
-std::string size_text(std::uint64_t bytes) {
-  char text[32];
-  if (bytes < 10'000) std::snprintf(text, sizeof text, "%llu B", static_cast<unsigned long long>(bytes));
-  else if (bytes < 10'000'000) std::snprintf(text, sizeof text, "%.1f KiB", static_cast<double>(bytes) / 1024);
-  else std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1024 * 1024));
-  return text;
-}
-
 std::string time_text(std::int64_t seconds) {
   const std::time_t at = seconds;
   std::tm parts{};
@@ -92,21 +85,6 @@ Json json_of(const EnvironmentEntry& e, const std::string& file) {
          {"file", file}};
   if (!e.wrong.empty()) j["wrong"] = e.wrong;
   return j;
-}
-
-// A number with a unit of `units`, as in "64M"; the first unit is what holds without one.
-std::uint64_t amount(const std::string& text, const std::string& option, const std::vector<std::pair<char, std::uint64_t>>& units) {
-  std::uint64_t unit = units.front().second;
-  std::string digits = text, known;
-  for (const auto& [name, size] : units) {
-    known += (known.empty() ? "" : ", ") + std::string(1, name);
-    if (!text.empty() && text.back() == name) unit = size, digits.pop_back();
-  }
-  constexpr std::uint64_t most = std::uint64_t{1} << 50;
-  if (digits.empty() || digits.size() > 15 || digits.find_first_not_of("0123456789") != std::string::npos ||
-      std::stoull(digits) > most / unit)
-    usage(option + " '" + text + "': expected a whole number, with one of " + known + " behind it or none");
-  return std::stoull(digits) * unit;
 }
 
 void tell_count(const Options& options, const char* what, std::uint64_t count, const std::string& where) {
@@ -227,9 +205,8 @@ int env_verify_command(const Options& options) {
 
 int env_prune_command(const Options& options) {
   if (options.most_bytes.empty() && options.unused.empty()) usage("env prune needs --max-bytes or --unused");
-  const std::uint64_t most = options.most_bytes.empty()
-                                 ? std::numeric_limits<std::uint64_t>::max()
-                                 : amount(options.most_bytes, "--max-bytes", {{'B', 1}, {'K', 1 << 10}, {'M', 1 << 20}, {'G', 1 << 30}});
+  const std::uint64_t most =
+      options.most_bytes.empty() ? std::numeric_limits<std::uint64_t>::max() : size_amount(options.most_bytes, "--max-bytes");
   const std::int64_t unused =
       options.unused.empty()
           ? std::numeric_limits<std::int64_t>::max()

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -127,32 +129,76 @@ class FolderLock {
     std::vector<fs::path> stale;
     for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored))
       if (is_temporary(it->path().filename().string())) stale.push_back(it->path());
-    for (const fs::path& path : stale) fs::remove(path, ignored);
+    for (const fs::path& path : stale) fs::remove_all(path, ignored);
   }
   Descriptor folder_;
 };
 
-// The bytes in a new file of the folder, on the disk.
-fs::path write_temporary(const fs::path& folder, const std::string& bytes, std::size_t& number, Undo& undo) {
-  fs::path path;
-  int made = -1;
-  do {
-    path = folder / ("." + std::to_string(getpid()) + "-" + std::to_string(number++) + std::string(kTemporary));
-    made = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (made < 0 && (errno == EEXIST || errno == EINTR));
-  if (made < 0) fail("cannot write into the folder '" + folder.string() + "': " + std::strerror(errno));
-  Descriptor file(made);
-  undo.add(path);
+// While it lives, a signal that asks this process to end waits until what was begun is undone or done.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&ending_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending_, signal);
+    pthread_sigmask(SIG_BLOCK, &ending_, &before_);
+  }
+  ~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }  // which ends the process, if one came
+  HeldSignals(const HeldSignals&) = delete;
+  void check() const {
+    sigset_t pending;
+    if (sigpending(&pending) != 0) return;
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+      if (sigismember(&pending, signal) == 1 && sigismember(&before_, signal) == 0) fail("interrupted; nothing was written");
+  }
+
+ private:
+  sigset_t ending_, before_;
+};
+
+void write_bytes(const Descriptor& file, const fs::path& path, const std::string& bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t n = ::write(file.number(), bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) cannot_write(path, errno);
     done += static_cast<std::size_t>(n);
   }
-  // Not every kind of file can be synchronised; a full disk shows here at the latest.
-  if (::fsync(file.number()) != 0 && errno != EINVAL && errno != ENOTSUP) cannot_write(path, errno);
-  if (file.close() != 0 && errno != EINTR) cannot_write(path, errno);
+}
+
+// Not every kind of file can be synchronised; a full disk shows here at the latest.
+void check_synchronised(int result, const fs::path& path) {
+  if (result != 0 && errno != EINVAL && errno != ENOTSUP && errno != ENOSYS) cannot_write(path, errno);
+}
+
+// What was written is on the disk behind this. One by one it takes a disk ten milliseconds a file.
+constexpr std::size_t kFewFiles = 4;
+void synchronise(const fs::path& folder, const std::vector<fs::path>& files) {
+  const Descriptor all(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (files.size() > kFewFiles && all.number() >= 0) return check_synchronised(::syncfs(all.number()), folder);
+  for (const fs::path& path : files) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.number() < 0) cannot_write(path, errno);
+    check_synchronised(::fsync(file.number()), path);
+  }
+}
+
+// A new name for a file or folder of ours in `folder`: `make` makes it, or fails with EEXIST.
+template <class Make>
+fs::path new_temporary(const fs::path& folder, std::size_t& number, const std::string& what, Make&& make) {
+  fs::path path;
+  bool made = false;
+  do {
+    path = folder / ("." + std::to_string(getpid()) + "-" + std::to_string(number++) + std::string(kTemporary));
+    made = make(path);
+  } while (!made && (errno == EEXIST || errno == EINTR));
+  if (!made) fail("cannot " + what + ": " + std::strerror(errno));
   return path;
+}
+
+void write_file(const fs::path& path, const std::string& bytes, int flags) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666));
+  if (file.number() < 0) cannot_write(path, errno);
+  write_bytes(file, path, bytes);
+  if (file.close() != 0 && errno != EINTR) cannot_write(path, errno);
 }
 
 // The temporary file gets its name. An older file of that name takes the temporary one, so that it can come back.
@@ -171,23 +217,79 @@ bool holds(const fs::path& path, const std::string& bytes) {
   return in && all << in.rdbuf() && all.str() == bytes;
 }
 
-}  // namespace
-
-void write_all(const std::string& folder_text, const std::vector<OutputFile>& files) {
-  const fs::path folder = fs::path(folder_text).lexically_normal();
-  Undo undo;
-  make_folder(folder.has_filename() ? folder : folder.parent_path(), undo);
+// Into a folder that is there: each file under a temporary name, then all get their names.
+void write_into(const fs::path& folder, const std::vector<OutputFile>& files, const HeldSignals& signals, Undo& undo) {
   std::error_code ignored;
   for (const OutputFile& file : files)
     if (fs::is_directory(folder / file.name, ignored)) fail("cannot write '" + (folder / file.name).string() + "': a folder has that name");
   const FolderLock lock(folder);
-  std::vector<fs::path> temporary;
+  std::vector<fs::path> temporary, targets;
   std::size_t number = 0;
-  for (const OutputFile& file : files)
-    temporary.push_back(file.keep_equal && holds(folder / file.name, file.bytes) ? fs::path()
-                                                                                 : write_temporary(folder, file.bytes, number, undo));
-  for (std::size_t i = 0; i < files.size(); ++i)
-    if (!temporary[i].empty()) put_in_place(temporary[i], folder / files[i].name, undo);
+  for (const OutputFile& file : files) {
+    signals.check();
+    if (file.keep_equal && holds(folder / file.name, file.bytes)) continue;
+    targets.push_back(folder / file.name);
+    temporary.push_back(new_temporary(folder, number, "write into the folder '" + folder.string() + "'", [&](const fs::path& path) {
+      const Descriptor made(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      return made.number() >= 0;
+    }));
+    undo.add(temporary.back());
+    write_file(temporary.back(), file.bytes, 0);
+  }
+  synchronise(folder, temporary);
+  for (std::size_t i = 0; i < temporary.size(); ++i) {
+    signals.check();
+    put_in_place(temporary[i], targets[i], undo);
+  }
+}
+
+// A folder that is not there yet is made whole beside its place, and then takes it in one step: whatever ends this process, there is all of
+// it or none. False when somebody else made one meanwhile.
+bool write_new(const fs::path& folder, const std::vector<OutputFile>& files, const HeldSignals& signals, Undo& undo) {
+  const fs::path above = folder.has_parent_path() ? folder.parent_path() : ".";
+  const FolderLock lock(above);
+  std::size_t number = 0;
+  const fs::path stage = new_temporary(above, number, "make the folder '" + folder.string() + "'",
+                                       [](const fs::path& path) { return ::mkdir(path.c_str(), 0777) == 0; });
+  undo.add(stage);
+  std::vector<fs::path> made;
+  for (const OutputFile& file : files) {
+    signals.check();
+    made.push_back(stage / file.name);
+    undo.add(made.back());
+    write_file(made.back(), file.bytes, O_EXCL);
+  }
+  synchronise(stage, made);
+  signals.check();
+  if (::renameat2(AT_FDCWD, stage.c_str(), AT_FDCWD, folder.c_str(), RENAME_NOREPLACE) != 0) {
+    if (errno == EEXIST || errno == ENOTEMPTY) return false;
+    // A file system that cannot take care itself; an empty folder is replaced there, which nobody misses.
+    if (errno != EINVAL || ::rename(stage.c_str(), folder.c_str()) != 0) {
+      if (errno == EEXIST || errno == ENOTEMPTY) return false;
+      cannot_write(folder, errno);
+    }
+  }
+  undo.keep();
+  return true;
+}
+
+}  // namespace
+
+void write_all(const std::string& folder_text, const std::vector<OutputFile>& files) {
+  fs::path folder = fs::path(folder_text).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  const HeldSignals signals;
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(folder, ignored))) {
+    Undo above;  // the folders above it, which go again when it fails
+    make_folder(folder.parent_path(), above);
+    Undo undo;
+    if (write_new(folder, files, signals, undo)) return above.keep();
+    above.keep();
+  }
+  Undo undo;
+  make_folder(folder, undo);
+  write_into(folder, files, signals, undo);
   undo.keep();
 }
 

@@ -16,9 +16,10 @@ struct OutputFile {
   std::string bytes;
   bool keep_equal = false;  // a file that has these bytes already is left alone, and so older than what it was made from
 };
-// Writes every file under a temporary name in `folder` (made when missing), to the disk, and renames them at the end. When anything fails,
-// nothing is left behind, older files of the same names are what they were, and Failed says what. Temporary files that a killed process
-// left in the folder are removed, unless another one is writing there.
+// Writes every file under a temporary name in `folder`, to the disk, and renames them at the end. When anything fails, or SIGINT, SIGTERM
+// or SIGHUP comes, nothing is left behind, older files of the same names are what they were, and Failed says what. Temporary files that a
+// killed process left in the folder are removed, unless another one is writing there. A folder that is not there yet is made beside its
+// place and gets its name in one step: there, even a process that is killed leaves all of it or none.
 void write_all(const std::string& folder, const std::vector<OutputFile>& files);
 
 }  // namespace kiln::cli
