@@ -9,9 +9,11 @@
 #include "compile.h"
 #include "completions.h"
 #include "engine.h"
+#include "limits.h"
 #include "kiln/runtime/client.h"
 #include "launch_draw.h"
 #include "names.h"
+#include "selection.h"
 #include "source.h"
 
 namespace kiln::cli {
@@ -304,7 +306,8 @@ Request make_request(const Options& options) {
 int check_command(const Options& options) {
   const Request request = make_request(options);
   const std::unique_ptr<Source> source = Source::open(options.source, Source::Places::OfSource);
-  const std::vector<std::string> specs = source->expanded(options.kernels);
+  const std::vector<std::string> specs = select(options.kernels, source->kernels(), options.source);
+  recorded();  // devices are opened now
   std::unique_ptr<Engine> on = open_engine(options.on.empty() ? "cpu" : options.on), against = other_engine(*on, options.against);
   Check check(request, std::move(on), std::move(against));
   bool good = true;

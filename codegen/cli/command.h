@@ -49,7 +49,9 @@ struct Options {
   std::vector<std::string> variants, blocks, modes;  // of bundles
   std::string embed, embed_header, embed_namespace, depfile;
   std::vector<std::string> args;
-  bool bits = false;
+  bool bits = false, explain = false, in_process = false;
+  std::string jobs, timeout, memory;
+  std::string program;  // argv[0]
   std::vector<std::string> filter_kernels, paths;
   std::string most_bytes, unused;
   bool drop = false;

@@ -33,6 +33,13 @@ OptionSpec paths(const char* name, const char* what, Takes takes, Words words) {
   return {name, "", what, &O::paths, takes, words, {}, true};
 }
 
+// Of every command that opens a source.
+std::vector<OptionSpec> limits() {
+  return {{"--timeout", "SECONDS", "Most time for one compilation: 30, 5m; 0: as long as it takes. 120 unless given", &O::timeout},
+          {"--memory", "SIZE", "Most memory of a process that compiles: 500M, 8G; 0: all there is. 4G unless given", &O::memory},
+          flag("--in-process", "Compile in this process, without limits and protection: for a debugger", &O::in_process)};
+}
+
 }  // namespace
 
 std::vector<CommandSpec> command_rows() {
@@ -82,20 +89,20 @@ std::vector<CommandSpec> command_rows() {
        "Files of code for a launcher of one's own; all or nothing",
        emit_command,
        {source(),
-        {"KERNEL", "", "KERNEL[@param=value,...]; all with their defaults unless given", &O::kernels, Takes::Several, Words::Kernel},
+        {"KERNEL", "", "KERNEL[@param=value,...], KERNEL@* for all variants; all kernels with their defaults unless given", &O::kernels,
+         Takes::Several, Words::Kernel},
         arch(Takes::List, "Architectures of GPUs and levels of CPUs: sm_80,sm_90,x86-64-v3 ...", archs),
         {"--emit",
          "KIND,...",
-         "What is made: ptx,cubin,object,llvm,kir,json,bundle",
+         "What is made: ptx,cubin,object,llvm,kir,json,bundle,manifest",
          &O::emit,
          Takes::List,
          Words::Choice,
-         {"ptx", "cubin", "object", "llvm", "kir", "json", "bundle"},
-         true},
+         {"ptx", "cubin", "object", "llvm", "kir", "json", "bundle", "manifest"}},
         block("The block shape that code is made for"),
-        {"-o,--output", "DIR", "The folder to write into", &O::out_dir, Takes::One, Words::Folder, {}, true},
+        {"-o,--output", "DIR", "The folder to write into", &O::out_dir, Takes::One, Words::Folder},
         mode(),
-        {"--variant", "KERNEL", "One more KERNEL@param=value,...; KERNEL@* is every config of its space", &O::variants, Takes::Each},
+        {"--variant", "KERNEL", "One more KERNEL@param=value,...; as KERNEL", &O::variants, Takes::Each},
         {"--modes",
          "MODE,...",
          "Of bundles: own,checked,unchecked",
@@ -107,10 +114,20 @@ std::vector<CommandSpec> command_rows() {
         {"--embed", "NAME", "All bundles in NAME.kilnb, with NAME.cpp that embeds them and a header to launch them from", &O::embed},
         {"--header", "NAME", "The name of that header; NAME.h unless given", &O::embed_header},
         {"--namespace", "NAME", "The namespace of the header's kernels; each one's own unless given", &O::embed_namespace},
-        {"--depfile", "NAME", "A file in --output of what the bundles depend on, for a build system", &O::depfile}},
-       {{"kiln emit saxpy.kir --arch sm_80,sm_90 --emit ptx,json -o out", "PTX for two architectures, and a manifest"},
+        {"--depfile", "NAME", "A file in --output of what the bundles depend on, for a build system", &O::depfile},
+        flag("--explain", "Why each code is as it is, and what it takes of a GPU; needs neither --emit nor -o", &O::explain),
+        {"--jobs", "N", "Processes that compile side by side; as many as the machine has hardware threads unless given", &O::jobs}},
+       {{"kiln emit saxpy.kir --arch sm_80,sm_90 --emit ptx,json -o out", "PTX for two architectures, and a manifest of the kernel"},
         {"kiln emit saxpy.kir saxpy --arch x86-64-v3 --block 128 --emit object -o out", "An object for CPUs, for blocks of 128 threads"},
-        {"kiln emit saxpy.kir --arch sm_80,x86-64,x86-64-v3 --emit bundle -o out", "A bundle, which holds code for several machines"}}});
+        {"kiln emit saxpy.kir --arch sm_80,x86-64,x86-64-v3 --emit bundle -o out", "A bundle, which holds code for several machines"},
+        {"kiln emit libkernels.so '*@*' --arch sm_90 --emit ptx,manifest -o out",
+         "Every kernel and every variant, and a manifest of all files"},
+        {"kiln emit saxpy.kir --arch sm_90 --explain", "What forced the architecture and the PTX version; registers where ptxas is found"}},
+       "In KERNEL, * stands for any characters and ? for one: KERNEL@* is every variant of a family, KERNEL@tile=8,* every one with "
+       "tile=8, "
+       "KERNEL@tile=* those that differ from the default in tile only. Each kernel is compiled in a process of its own with limits; when "
+       "one "
+       "crashes, hangs or takes too much memory, the error names it, and nothing is written."});
   all.push_back({"run",
                  "One launch; prints its outputs or its failure as JSON",
                  run_command,
@@ -215,6 +232,9 @@ std::vector<CommandSpec> command_rows() {
                  {source(), kernel(), mode(), arch(Takes::List, "What it is compiled for; this CPU unless given", archs),
                   block("The block shape of the launch")},
                  {{"kiln env why saxpy.kir saxpy --block 32", "Why a launch compiles, or that it does not"}}});
+  for (CommandSpec& spec : all)
+    if (spec.opens_source())
+      for (OptionSpec& option : limits()) spec.options.push_back(std::move(option));
   return all;
 }
 

@@ -22,6 +22,10 @@ const std::vector<std::string>& gpu_architectures() {
   return all;
 }
 
+bool CommandSpec::opens_source() const {
+  return std::any_of(options.begin(), options.end(), [](const OptionSpec& o) { return o.words == Words::Source; });
+}
+
 const std::vector<CommandSpec>& commands() {
   static const std::vector<CommandSpec> all = command_rows();
   return all;

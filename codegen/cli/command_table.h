@@ -42,6 +42,8 @@ struct CommandSpec {
   std::vector<OptionSpec> options = {};  // positionals in their order; --json, which every command has, is not among them
   std::vector<Example> examples = {};
   std::string about = {};  // sentences more, for --help and the man page
+
+  bool opens_source() const;  // what may come from somebody else, and be compiled: it has the options of limits.h
 };
 
 // Words that only lead to commands: "env".

@@ -1,22 +1,10 @@
 #include "compile.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <new>
 
-#include "files.h"
+#include "limits.h"
 #include "names.h"
-
-extern char** environ;
 
 namespace kiln::cli {
 
@@ -38,9 +26,14 @@ std::string host_level() {
   return "x86-64";
 }
 
+TargetKind parse_kind(const std::string& name) {
+  const std::vector<std::string>& hosts = host_levels();
+  return std::find(hosts.begin(), hosts.end(), name) != hosts.end() ? TargetKind::Host : TargetKind::Ptx;
+}
+
 Arch parse_arch(const std::string& name) {
   const std::vector<std::string>& hosts = host_levels();
-  if (std::find(hosts.begin(), hosts.end(), name) != hosts.end()) return {name, TargetKind::Host};
+  if (parse_kind(name) == TargetKind::Host) return {name, TargetKind::Host};
   std::vector<std::string> all = compiler().ptx_architectures();
   if (std::find(all.begin(), all.end(), name) != all.end()) return {name, TargetKind::Ptx};
   all.insert(all.end(), hosts.begin(), hosts.end());
@@ -48,6 +41,7 @@ Arch parse_arch(const std::string& name) {
 }
 
 const ir::Prepared& prepared(const Variant& variant, Mode mode) {
+  now("in the passes over its IR");
   const Result<const ir::Prepared*> result = variant.prepared(mode);
   if (!result) throw Exception(result.error());
   return *result.value();
@@ -81,77 +75,34 @@ CompileOptions compile_options(const ir::Prepared& kernel, const Arch& arch, con
   return options;
 }
 
-CompiledCode compile(const ir::Prepared& kernel, const CompileOptions& options) {
-  try {
-    return compiler().compile(kernel, options);
-  } catch (const CompileError& e) { fail("kernel '" + kernel.kernel.name + "' for " + options.arch + ": " + e.what()); }
-}
-
-std::string llvm_ir(const ir::Prepared& kernel, const CompileOptions& options) {
-  try {
-    return compiler().llvm_ir(kernel, options);
-  } catch (const CompileError& e) { fail("kernel '" + kernel.kernel.name + "' for " + options.arch + ": " + e.what()); }
-}
-
-std::string find_ptxas() {
-  std::istringstream path(std::getenv("PATH") != nullptr ? std::getenv("PATH") : "");
-  for (std::string folder; std::getline(path, folder, ':');) {
-    const std::string program = (folder.empty() ? "." : folder) + "/ptxas";
-    if (access(program.c_str(), X_OK) == 0) return program;
-  }
-  return {};
-}
-
 namespace {
 
-// A folder for the assembler's files.
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "kiln-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) fail(std::string("no temporary folder: ") + std::strerror(errno));
-    path_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  std::string file(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+// Runs `work` on the code generator; whatever it throws names the kernel and the architecture.
+template <class Work>
+auto generated(const ir::Prepared& kernel, const CompileOptions& options, Work&& work) {
+  now("in the code generator");
+  const std::string who = "kernel '" + kernel.kernel.name + "' for " + options.arch + ": ";
+  try {
+    return work(compiler());
+  } catch (const Failed&) { throw; } catch (const CompileError& e) {
+    fail(who + e.what());
+  } catch (const std::bad_alloc&) { fail(who + out_of_memory()); } catch (const std::exception& e) {
+    fail(who + "the code generator failed: " + e.what());
+  } catch (...) { fail(who + "the code generator failed, and threw what is no exception of C++"); }
+}
 
 }  // namespace
 
-std::string assemble(const std::string& ptx, const std::string& arch) {
-  const std::string program = find_ptxas();
-  if (program.empty()) fail("a cubin needs ptxas of the CUDA toolkit, and there is none on PATH; PTX (--emit ptx) needs nothing");
-  const Scratch scratch;
-  const std::string in = scratch.file("kernel.ptx"), out = scratch.file("kernel.cubin"), log = scratch.file("log");
-  std::ofstream(in, std::ios::binary) << ptx;
-  std::vector<std::string> words{program, "-arch=" + arch, "-o", out, in};
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  pid_t child = 0;
-  const int started = posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (started != 0) fail("cannot start '" + program + "': " + std::strerror(started));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    std::ifstream said(log);
-    std::string first;
-    std::getline(said, first);
-    fail("ptxas refused the PTX for " + arch + ": " + (first.empty() ? "without a word" : first));
-  }
-  return read_file(out, std::uint64_t{1} << 30);
+CompiledCode compile(const ir::Prepared& kernel, const CompileOptions& options) {
+  return generated(kernel, options, [&](Compiler& c) { return c.compile(kernel, options); });
+}
+
+std::string llvm_ir(const ir::Prepared& kernel, const CompileOptions& options) {
+  return generated(kernel, options, [&](Compiler& c) { return c.llvm_ir(kernel, options); });
+}
+
+TargetReasons reasons(const ir::Prepared& kernel, const CompileOptions& options) {
+  return generated(kernel, options, [&](Compiler& c) { return c.reasons(kernel, options); });
 }
 
 }  // namespace kiln::cli

@@ -1,4 +1,6 @@
-// The code generator as the commands use it: architectures by name, and a variant compiled for one.
+// The code generator as the commands use it: architectures by name, and a variant compiled for one. What is compiled here may come from
+// somebody else and crash the compiler, so commands that take a SOURCE run in a child process with limits (supervise.h, limits.h): main()
+// sees to it, and nothing here starts processes.
 #pragma once
 #include <array>
 #include <string>
@@ -20,6 +22,8 @@ struct Arch {
   std::string name;
   TargetKind kind = TargetKind::Ptx;
 };
+// What the name would be of: a CPU level, or else a GPU architecture; whether there is one is not asked.
+TargetKind parse_kind(const std::string& name);
 // Throws a usage error that lists what exists.
 Arch parse_arch(const std::string& name);
 
@@ -33,9 +37,7 @@ CompileOptions compile_options(const ir::Prepared& kernel, const Arch& arch, con
 CompiledCode compile(const ir::Prepared& kernel, const CompileOptions& options);
 std::string llvm_ir(const ir::Prepared& kernel, const CompileOptions& options);
 
-// ptxas of an installed CUDA toolkit; empty when there is none (Kiln itself never needs it).
-std::string find_ptxas();
-// The cubin of a PTX text. Throws Failed when there is no ptxas or it refuses.
-std::string assemble(const std::string& ptx, const std::string& arch);
+// Why the code for a target is as it is.
+TargetReasons reasons(const ir::Prepared& kernel, const CompileOptions& options);
 
 }  // namespace kiln::cli

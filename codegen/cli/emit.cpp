@@ -1,155 +1,164 @@
 // kiln emit: files of code for a launcher of one's own. All or nothing.
 #include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <thread>
 
 #include "command.h"
 #include "compile.h"
-#include "emit_bundle.h"
+#include "emission.h"
+#include "explain.h"
 #include "files.h"
 #include "kiln/ir/text.h"
+#include "limits.h"
 #include "manifest.h"
 #include "names.h"
-#include "source.h"
+#include "ptxas.h"
+#include "sha256.h"
 
 namespace kiln::cli {
 namespace {
 
-const std::vector<std::string> kKinds{"ptx", "cubin", "object", "llvm", "kir", "json", "bundle"};
+const std::vector<std::string> kKinds{"ptx", "cubin", "object", "llvm", "kir", "json", "bundle", "manifest"};
+// No kernel's symbol has a '-'.
+constexpr const char* kManifest = "kiln-manifest.json";
 
-struct Plan {
-  std::vector<std::string> kinds;
-  std::vector<Arch> archs;
-  BundlePlan bundles;  // where they are asked for
-  bool has(const char* kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }
-  bool any(TargetKind target) const {
-    return std::any_of(archs.begin(), archs.end(), [&](const Arch& a) { return a.kind == target; });
-  }
-};
-
-// What is asked for, as a whole: nothing asked for may stay without a file.
-Plan make_plan(const Options& options) {
-  if (options.out_dir.empty()) usage("--output names no folder");
-  Plan plan;
+// What is asked for, as a whole: nothing asked for may stay without a file. Whether the architectures exist is for the workers to say.
+EmitPlan make_plan(const Options& options) {
+  EmitPlan plan{.source = options.source, .mode = options.mode, .kinds = {}, .archs = {}, .explain = options.explain};
+  if (options.emit.empty() && !options.explain) usage("emit: --emit is required (or --explain)");
+  if (options.out_dir.empty() && !options.emit.empty()) usage("--output names no folder");
+  if (!options.out_dir.empty() && options.emit.empty()) usage("--output without --emit: nothing is there to write");
   for (const std::string& kind : options.emit) {
     if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) usage(unknown("kind of --emit", kind, kKinds));
     if (!plan.has(kind.c_str())) plan.kinds.push_back(kind);
   }
   for (const std::string& name : options.arch)
-    if (std::none_of(plan.archs.begin(), plan.archs.end(), [&](const Arch& a) { return a.name == name; }))
-      plan.archs.push_back(parse_arch(name));
-  const bool gpu = plan.any(TargetKind::Ptx), host = plan.any(TargetKind::Host);
-  for (const char* kind : {"ptx", "cubin"})
-    if (plan.has(kind) && !gpu) usage(std::string("--emit ") + kind + " needs a GPU architecture in --arch, for example sm_80");
-  if (plan.has("object") && !host) usage("--emit object needs a CPU level in --arch: " + plain_list(host_levels()));
-  if (plan.has("bundle")) plan.bundles = BundlePlan::of(options, plan.archs);
-  else BundlePlan::refuse_options(options);
-  if (plan.has("llvm") && plan.archs.empty()) usage("--emit llvm needs --arch");
-  const bool llvm = plan.has("llvm") || plan.has("bundle");
-  if (gpu && !plan.has("ptx") && !plan.has("cubin") && !llvm)
-    usage("nothing is made for the GPU architectures in --arch: --emit names neither ptx, cubin, llvm nor bundle");
-  if (host && !plan.has("object") && !llvm)
-    usage("nothing is made for the CPU levels in --arch: --emit names neither object, llvm nor bundle");
+    if (std::find(plan.archs.begin(), plan.archs.end(), name) == plan.archs.end()) plan.archs.push_back(name);
+  parse_mode(options.mode);
+  if (!options.block.empty()) plan.block = parse_extent(options.block, "--block");
   return plan;
 }
 
-void emit_kernel(const Variant& variant, const Plan& plan, Mode mode, const std::array<std::uint32_t, 3>& block,
-                 std::vector<OutputFile>& files) {
-  const ir::Prepared& kernel = prepared(variant, mode);
-  const std::string symbol = ir::symbol_name(variant.name());
-  std::vector<Target> targets;
-  for (const Arch& arch : plan.archs) {
-    const bool ptx = plan.has("ptx") && arch.kind == TargetKind::Ptx, cubin = plan.has("cubin") && arch.kind == TargetKind::Ptx;
-    const bool object = plan.has("object") && arch.kind == TargetKind::Host;
-    if (!ptx && !cubin && !object && !plan.has("llvm")) continue;  // of bundles alone
-    const CompileOptions options = compile_options(kernel, arch, block);
-    const std::string stem = symbol + "." + arch.name;
-    if (plan.has("llvm")) files.push_back({stem + ".ll", llvm_ir(kernel, options)});
-    if (!ptx && !cubin && !object) continue;
-    CompiledCode code = compile(kernel, options);
-    const auto add = [&](const char* kind, const char* extension, std::string bytes) {
-      Target target{arch.name, kind, stem + extension, options, code};
-      target.code.code.clear();
-      targets.push_back(std::move(target));
-      files.push_back({stem + extension, std::move(bytes)});
-    };
-    if (cubin) add("cubin", ".cubin", assemble(code.code, arch.name));
-    if (ptx) add("ptx", ".ptx", code.code);
-    if (object) add("object", ".o", code.code);
-  }
-  if (plan.has("kir")) files.push_back({symbol + ".kir", ir::print(std::vector<ir::Kernel>{variant.recorded()})});
-  if (plan.has("json"))
-    files.push_back({symbol + ".json", manifest(variant, kernel, targets).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
+void check_plan(const EmitPlan& plan) {
+  const auto any_of = [&](TargetKind kind) {
+    return std::any_of(plan.archs.begin(), plan.archs.end(), [&](const std::string& arch) { return parse_kind(arch) == kind; });
+  };
+  const bool host = any_of(TargetKind::Host), gpu = any_of(TargetKind::Ptx);
+  for (const char* kind : {"ptx", "cubin"})
+    if (plan.has(kind) && !gpu) usage(std::string("--emit ") + kind + " needs a GPU architecture in --arch, for example sm_80");
+  if (plan.has("object") && !host) usage("--emit object needs a CPU level in --arch: " + plain_list(host_levels()));
+  if (plan.has("llvm") && plan.archs.empty()) usage("--emit llvm needs --arch");
+  if (plan.explain && plan.archs.empty()) usage("--explain needs --arch");
+  const bool any = plan.has("llvm") || plan.has("bundle") || plan.explain;
+  if (gpu && !plan.has("ptx") && !plan.has("cubin") && !any)
+    usage("nothing is made for the GPU architectures in --arch: --emit names neither ptx, cubin, llvm nor bundle");
+  if (host && !plan.has("object") && !any)
+    usage("nothing is made for the CPU levels in --arch: --emit names neither object, llvm nor bundle");
 }
 
-void emit_bundles(const SourceKernel& family, const Variant& variant, const BundlePlan& plan, BundleFiles& bundles) {
-  for (const Mode mode : plan.modes) {
-    std::vector<BundleItem> items;
-    for (const CompileOptions& options : bundle_targets(prepared(variant, mode), plan)) {
-      const auto kind = options.target == TargetKind::Ptx ? BundleItem::Kind::Ptx : BundleItem::Kind::Object;
-      items.push_back({kind, options, compile(prepared(variant, mode), options)});
+std::string json_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+// The files of a kernel, in order; a row for each, for the manifest of all.
+void add_files(const EmitPlan& plan, EmittedKernel& kernel, std::vector<OutputFile>& files, Json& rows) {
+  Json targets = Json::array();
+  const auto add = [&](const std::string& name, const char* kind, const Json& arch, std::string bytes) {
+    rows.push_back({{"file", name}, {"bytes", bytes.size()}, {"kind", kind}, {"kernel", kernel.name}, {"arch", arch}});
+    files.push_back({name, std::move(bytes)});
+  };
+  for (EmittedItem& item : kernel.items) {
+    const std::string name = kernel.symbol + "." + item.options.arch + item.extension;
+    if (item.kind != "llvm") targets.push_back(target_json({item.options.arch, item.kind, name, item.options, item.code}));
+    add(name, item.kind.c_str(), item.options.arch, std::move(item.code.code));
+  }
+  if (plan.has("kir")) add(kernel.symbol + ".kir", "kir", nullptr, kernel.recorded);
+  if (!plan.has("json")) return;
+  kernel.manifest["targets"] = std::move(targets);
+  add(kernel.symbol + ".json", "json", nullptr, json_text(kernel.manifest));
+}
+
+// The bundles, and what embeds them: of all kernels together. That a kernel was described means that its passes came to their end, so they
+// can be run here, too.
+void add_bundles(const BundlePlan& plan, Emitted& emitted, const std::string& folder, std::vector<OutputFile>& files, Json& rows) {
+  BundleFiles bundles(plan);
+  for (EmittedKernel& kernel : emitted.kernels) {
+    const Variant variant(std::move(ir::parse(kernel.recorded).at(0)));
+    for (const Mode mode : plan.modes) {
+      std::vector<BundleItem> items;
+      for (auto& [of, item] : kernel.bundle_items)
+        if (of == mode) items.push_back(std::move(item));
+      bundles.add(kernel.of, variant, mode, std::move(items));
     }
-    bundles.add(family, variant, mode, std::move(items));
+  }
+  bundles.finish(folder, files);
+  for (std::size_t i = rows.size(); i < files.size(); ++i) {
+    const char* const kind = files[i].name.ends_with(".kilnb") ? "bundle" : "embedding";
+    rows.push_back({{"file", files[i].name}, {"bytes", files[i].bytes.size()}, {"kind", kind}, {"kernel", nullptr}, {"arch", nullptr}});
   }
 }
 
-// What is wrong with each kernel, all in one error.
-class Findings {
- public:
-  void add(const std::string& text) { all_ += (count_++ == 0 ? "" : "\n") + text; }
-  void report(std::size_t kernels) const {
-    if (count_ == 0) return;
-    if (count_ == 1) fail(all_);
-    fail(std::to_string(count_) + " of " + std::to_string(kernels) + " kernels cannot be made, so nothing is written:\n" + all_);
-  }
+// Of the whole emission: what was made, of what, with what. The same wherever it is made.
+Json manifest_of(const EmitPlan& plan, const Emitted& emitted, Json rows, const std::vector<OutputFile>& files) {
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i]["sha256"] = sha256(files[i].bytes);
+  Json kernels = Json::array();
+  for (const EmittedKernel& k : emitted.kernels) kernels.push_back({{"kernel", k.name}, {"symbol", k.symbol}, {"checked", k.checked}});
+  return {{"format", 1},
+          {"kiln", KILN_VERSION},
+          {"build", expected_codegen_identity().build_id},
+          {"llvm", emitted.llvm_version.empty() ? Json(nullptr) : Json(emitted.llvm_version)},
+          {"ptxas", plan.has("cubin") ? Json(ptxas_version()) : Json(nullptr)},
+          {"archs", plan.archs},
+          {"kernels", std::move(kernels)},
+          {"files", std::move(rows)}};
+}
 
- private:
-  std::string all_;
-  std::size_t count_ = 0;
-};
+Pool::Setup pool_setup(const Options& options) {
+  Pool::Setup setup;
+  setup.program = options.program;
+  setup.limits = parse_limits(options);
+  setup.in_process = options.in_process;
+  setup.workers = options.jobs.empty() ? std::max(1u, std::thread::hardware_concurrency()) : parse_count(options.jobs, "--jobs");
+  if (setup.workers == 0 || setup.workers > 1024) usage("--jobs '" + options.jobs + "': expected a number from 1 to 1024");
+  return setup;
+}
 
 }  // namespace
 
 int emit_command(const Options& options) {
-  const Plan plan = make_plan(options);
-  const Mode mode = parse_mode(options.mode);
-  const auto block = options.block.empty() ? std::array<std::uint32_t, 3>{} : parse_extent(options.block, "--block");
-  const std::unique_ptr<Source> source = Source::open(options.source);
-  std::vector<std::string> specs = source->expanded(options.kernels);
-  for (const std::string& spec : options.variants.empty() ? options.variants : source->expanded(options.variants)) specs.push_back(spec);
-  const std::vector<SourceKernel> families = source->kernels();
-  BundleFiles bundles(plan.bundles);
-
-  std::vector<std::shared_ptr<const Variant>> variants;
-  std::vector<OutputFile> files;
-  Findings findings;
-  for (const std::string& spec : specs) {
-    try {
-      std::shared_ptr<const Variant> variant = source->variant(spec);
-      // The same variant may be named twice, with its defaults spelled out or not.
-      if (std::any_of(variants.begin(), variants.end(), [&](const auto& v) { return v->name() == variant->name(); })) continue;
-      variants.push_back(variant);
-      emit_kernel(*variant, plan, mode, block, files);
-      if (!plan.has("bundle")) continue;
-      const std::string family = variant->name().substr(0, variant->name().find('@'));
-      const auto of = std::find_if(families.begin(), families.end(),
-                                   [&](const SourceKernel& k) { return k.name == family || k.name == variant->name(); });
-      emit_bundles(*of, *variant, plan.bundles, bundles);
-    } catch (const Failed& e) {
-      if (e.exit_code() != kFailed) throw;
-      findings.add(e.what());
-    } catch (const Exception& e) { findings.add(one_line(e.error())); }
+  EmitPlan plan = make_plan(options);
+  check_plan(plan);
+  std::optional<BundlePlan> bundles;
+  if (plan.has("bundle")) {
+    std::vector<Arch> archs;
+    for (const std::string& name : plan.archs) archs.push_back({name, parse_kind(name)});
+    plan.bundles = &bundles.emplace(BundlePlan::of(options, std::move(archs)));
+  } else {
+    BundlePlan::refuse_options(options);
   }
-  findings.report(specs.size());
-  bundles.finish(options.out_dir, files);
-  write_all(options.out_dir, files);
+  Pool pool(pool_setup(options));
+  Emitted emitted = emit_all(plan, options.kernels, options.variants, pool, !options.json);
+
+  std::vector<OutputFile> files;
+  Json rows = Json::array();
+  for (EmittedKernel& kernel : emitted.kernels) add_files(plan, kernel, files, rows);
+  if (bundles) add_bundles(*bundles, emitted, options.out_dir, files, rows);
+  Json whole;
+  if (plan.has("manifest") || options.json) whole = manifest_of(plan, emitted, std::move(rows), files);
+  if (plan.has("manifest")) files.push_back({kManifest, json_text(whole)});
+  if (!files.empty()) write_all(options.out_dir, files);
 
   if (options.json) {
-    Json names = Json::array();
-    for (const OutputFile& f : files) names.push_back({{"file", f.name}, {"bytes", f.bytes.size()}});
-    print_json({{"folder", options.out_dir}, {"files", names}});
-  } else {
-    for (const OutputFile& f : files) std::printf("%s/%s\n", options.out_dir.c_str(), f.name.c_str());
+    whole["folder"] = options.out_dir.empty() ? Json(nullptr) : Json(options.out_dir);
+    if (plan.has("manifest")) whole["files"].push_back({{"file", kManifest}, {"bytes", files.back().bytes.size()}, {"kind", "manifest"}});
+    if (plan.explain) whole["explanations"] = Json::array();
+    for (const EmittedKernel& k : emitted.kernels)
+      for (const Json& e : k.explanations) whole["explanations"].push_back(e);
+    print_json(whole);
+    return kDone;
   }
+  for (const OutputFile& f : files) std::printf("%s/%s\n", options.out_dir.c_str(), f.name.c_str());
+  for (const EmittedKernel& k : emitted.kernels)
+    for (const Json& e : k.explanations) std::fputs(explanation_text(e).c_str(), stdout);
   return kDone;
 }
 

@@ -4,6 +4,8 @@
 #include "engine.h"
 #include "engine_parts.h"
 #include "kiln/runtime/client.h"
+#include "kiln/runtime/prepared.h"
+#include "limits.h"
 
 namespace kiln::cli {
 
@@ -133,7 +135,16 @@ class DeviceEngine final : public Engine {
     request.config.shared_bytes = one.shared_bytes;
     request.args = run.args;
     request.mode = mode;
-    if (Result<void> r = launch(run.stream, request); !r) return r;
+    if (one.grid[0] == 0 || one.grid[1] == 0 || one.grid[2] == 0) {
+      if (Result<void> r = launch(run.stream, request); !r) return r;
+    } else {
+      const Result<PreparedLaunch> prepared = [&] {  // compiles, and runs nothing yet
+        const Compiling limits(client_.properties().kind == "cuda");
+        return PreparedLaunch::prepare(run.stream, request);
+      }();
+      if (!prepared) return prepared.error();
+      if (Result<void> r = (*prepared)(); !r) return r;
+    }
     return download(run, one.arguments, outcome);
   }
 

@@ -7,11 +7,15 @@
 #include <filesystem>
 #include <map>
 
+#include "child.h"
 #include "command.h"
 #include "command_table.h"
 #include "kiln/ir/diagnostic.h"
+#include "limits.h"
 #include "names.h"
 #include "source.h"
+#include "supervise.h"
+#include "worker.h"
 
 namespace kiln::cli {
 
@@ -190,7 +194,10 @@ int run(int argc, char** argv) {
     for (const Command& command : all) {
       if (!command.app->parsed()) continue;
       settle_source(*command.spec, options);
-      const int exit_code = command.spec->run(options);
+      // emit has a process for each compilation, and itself opens nothing.
+      const bool apart = command.spec->opens_source() && command.spec->run != emit_command && to_supervise(options);
+      options.program = argc > 0 ? argv[0] : "kiln";
+      const int exit_code = apart ? supervise(argc, argv, options, command.spec->name) : command.spec->run(options);
       // What did not reach the reader was not done.
       if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
         return report(kFailed, false, "the output could not be written to the standard output");
@@ -200,7 +207,7 @@ int run(int argc, char** argv) {
     return report(kFailed, options.json, one_line(e.error()));
   } catch (const ir::IrError& e) {
     return report(kFailed, options.json, (options.source.ends_with(".kir") ? options.source + ": " : "") + e.what());
-  } catch (const std::bad_alloc&) { return report(kFailed, options.json, "out of memory"); } catch (const std::exception& e) {
+  } catch (const std::bad_alloc&) { return report(kFailed, options.json, out_of_memory()); } catch (const std::exception& e) {
     return report(kFailed, options.json, e.what());
   }
   return kUsage;
@@ -209,4 +216,15 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace kiln::cli
 
-int main(int argc, char** argv) { return kiln::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace kiln::cli;
+  const ChildRole child = enter_child(argc, argv);
+  if (child.role.empty()) return run(argc, argv);
+  if (child.role == "worker") return worker_main();
+  // A command with limits: the words behind the child's own.
+  tell_parent();
+  argv[child.words] = argv[0];
+  const int exit_code = run(argc - child.words, argv + child.words);
+  tell_parent_the_end();
+  return exit_code;
+}

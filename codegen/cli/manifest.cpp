@@ -75,6 +75,19 @@ Json signature_json(const ir::Prepared& kernel) {
   return all;
 }
 
+Json target_json(const Target& t) {
+  Json one{{"arch", t.arch}, {"kind", t.kind}, {"file", t.file}};
+  if (t.options.target == TargetKind::Ptx) {
+    one["ptx_version"] = std::to_string(t.code.ptx_version / 10) + "." + std::to_string(t.code.ptx_version % 10);
+    one["block_multiple_of_32"] = t.options.block_multiple_of_32;
+  } else {
+    one["block"] = extent_json(t.options.block);
+    one["context_bytes"] = t.code.context_bytes;
+  }
+  one["static_shared_bytes"] = t.code.static_shared_bytes;
+  return one;
+}
+
 Json manifest(const Variant& variant, const ir::Prepared& kernel, const std::vector<Target>& targets) {
   const ir::Kernel& k = kernel.kernel;
   Json in_place = Json::array();
@@ -90,18 +103,7 @@ Json manifest(const Variant& variant, const ir::Prepared& kernel, const std::vec
     logs.push_back({{"file", s.file}, {"line", s.line}, {"text", s.text}, {"values", std::move(types)}});
   }
   Json code = Json::array();
-  for (const Target& t : targets) {
-    Json one{{"arch", t.arch}, {"kind", t.kind}, {"file", t.file}};
-    if (t.options.target == TargetKind::Ptx) {
-      one["ptx_version"] = std::to_string(t.code.ptx_version / 10) + "." + std::to_string(t.code.ptx_version % 10);
-      one["block_multiple_of_32"] = t.options.block_multiple_of_32;
-    } else {
-      one["block"] = extent_json(t.options.block);
-      one["context_bytes"] = t.code.context_bytes;
-    }
-    one["static_shared_bytes"] = t.code.static_shared_bytes;
-    code.push_back(std::move(one));
-  }
+  for (const Target& t : targets) code.push_back(target_json(t));
   return {
       {"format", 1},
       {"kernel", variant.name()},

@@ -15,6 +15,7 @@ struct Target {
   CompiledCode code;  // without the text
 };
 
+Json target_json(const Target& target);  // its row in the manifest
 Json manifest(const Variant& variant, const ir::Prepared& kernel, const std::vector<Target>& targets);
 
 Json signature_json(const ir::Prepared& kernel);  // declared and proven IO per parameter

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "compile.h"
 #include "engine.h"
+#include "limits.h"
 #include "source.h"
 #include "values.h"
 
@@ -45,6 +46,7 @@ int run_command(const Options& options) {
     print_json({{"outputs", Json::array()}, {"failure", failure_json(e.error())}});
     return kFailed;
   }
+  recorded();
   const std::unique_ptr<Engine> engine = open_engine(options.device);
   const Outcome outcome = engine->run(*variant, mode, launch, options.json ? LogTo::Outcome : LogTo::Stderr);
   Json document{{"outputs", outputs_json(variant->recorded(), launch.arguments, outcome, options.bits)}, {"failure", outcome.failure}};

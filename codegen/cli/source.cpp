@@ -8,6 +8,7 @@
 #include "command.h"
 #include "files.h"
 #include "kiln/ir/text.h"
+#include "limits.h"
 #include "names.h"
 
 namespace kiln::cli {
@@ -67,6 +68,7 @@ class RegisteredSource : public Source {
       known = known || e->name() == name || e->name().ends_with("::" + name);
     }
     if (!known) usage(unknown("kernel", name, names) + " (in " + where_ + ")");
+    now("recording it");
     Result<const KernelEntry*> entry = Registry::instance().find(name);
     if (!entry) usage(one_line(entry.error()));
     Result<std::shared_ptr<const Variant>> variant = entry.value()->variant(config);
@@ -107,6 +109,8 @@ std::unique_ptr<Source> open_self(const std::string& word) {
 }  // namespace
 
 std::unique_ptr<Source> Source::open(const std::string& path, Places places) {
+  begin_limits();
+  now("opening the source");
   if (is_self(path)) return open_self(path);
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
@@ -117,34 +121,6 @@ std::unique_ptr<Source> Source::open(const std::string& path, Places places) {
          "' is no regular file; a kernel library or a .kir file is needed, so write what comes through a pipe into a file first");
   if (path.ends_with(".kir")) return std::make_unique<TextSource>(path, places);
   return open_library(path);
-}
-
-std::vector<std::string> Source::expanded(const std::vector<std::string>& specs) const {
-  std::vector<std::string> all;
-  const auto add = [&](const std::string& spec) {
-    if (std::find(all.begin(), all.end(), spec) == all.end()) all.push_back(spec);
-  };
-  const std::vector<SourceKernel> there = kernels();
-  if (specs.empty())
-    for (const SourceKernel& k : there) add(k.name);
-  for (const std::string& spec : specs) {
-    if (!spec.ends_with("@*")) {
-      add(spec);
-      continue;
-    }
-    const std::string name = spec.substr(0, spec.size() - 2);
-    std::vector<std::string> names;
-    std::vector<const SourceKernel*> found;
-    for (const SourceKernel& k : there) {
-      names.push_back(k.name);
-      if (k.name == name || k.name.ends_with("::" + name)) found.push_back(&k);
-    }
-    if (found.empty()) usage(unknown("kernel", name, names));
-    if (found.size() > 1) usage("'" + spec + "' may be of " + plain_list({found[0]->name, found[1]->name}) + "; give the qualified name");
-    if (found[0]->axes.empty()) usage("'" + spec + "': kernel '" + found[0]->name + "' has no config, so there are no variants of it");
-    for (const std::string& config : found[0]->configs) add(found[0]->name + "@" + config);
-  }
-  return all;
 }
 
 bool has_own_kernels() {

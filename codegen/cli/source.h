@@ -28,9 +28,6 @@ class Source {
   virtual std::vector<SourceKernel> kernels() const = 0;
   // KERNEL[@param=value,...]; what is not named takes its default. Throws Failed for an unknown kernel or parameter.
   virtual std::shared_ptr<const Variant> variant(const std::string& spec) const = 0;
-  // The kernels and variants that the words mean, each once: KERNEL@* is every config of a family, no word at all every kernel with its
-  // defaults. Throws Failed for an unknown family.
-  std::vector<std::string> expanded(const std::vector<std::string>& specs) const;
 
   // A path, or "self" or "-" for the kernels of this program. Throws Failed: no such file, no regular file, neither a library nor .kir, a
   // library that does not load or has no kernels, a program that has none; ir::IrError for a damaged .kir.

@@ -41,7 +41,7 @@ struct Lowered {
 
 Lowered lower(llvm::LLVMContext& context, const ir::Prepared& kernel, const CompileOptions& options, const PtxTarget& target,
               llvm::TargetMachine& machine) {
-  Lowered lowered{.module = std::make_unique<llvm::Module>(kernel.kernel.name, context), .symbol = {}};
+  Lowered lowered{.module = std::make_unique<llvm::Module>(kernel.kernel.name, context), .symbol = {}, .choices = {}};
   lowered.module->setTargetTriple(machine.getTargetTriple());
   lowered.module->setDataLayout(machine.createDataLayout());
   nvptx::Lowering lowering(*lowered.module, kernel, options, target);

@@ -84,11 +84,12 @@ void Lowering::fail(const ir::Op& op, const std::string& what) const {
 bool Lowering::has(const char* instruction, unsigned sm, const ir::Op& op) {
   if (target_.sm < sm) return false;
   std::string operation(ir::info(op.code).mnemonic);
-  if (ir::info(op.code).form == Form::WarpCombine) operation += "." + std::string(ir::name(static_cast<ir::Combine>(op.attr)));
-  choices_.push_back({.operation = operation + " " + std::string(ir::name(op.type)),
+  if (ir::info(op.code).form == Form::WarpCombine) operation.append(".").append(ir::name(static_cast<ir::Combine>(op.attr)));
+  operation.append(" ").append(ir::name(op.type));
+  choices_.push_back({.operation = operation,
                       .place = ir::to_string(k_, op.loc),
                       .instruction = instruction,
-                      .since = "sm_" + std::to_string(sm)});
+                      .since = std::string("sm_").append(std::to_string(sm))});
   return true;
 }
 

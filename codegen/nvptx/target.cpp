@@ -59,10 +59,11 @@ PtxTarget choose_target(const ir::Prepared& kernel, const CompileOptions& option
                            version_text(arch->version) + " or newer",
                        true);
   }
-  return {.arch = arch->name,
-          .sm = arch->sm,
-          .version = arch->version,
-          .version_reason = std::string("the first PTX version with target ") + arch->name + "; no operation of the kernel needs a newer one"};
+  return {
+      .arch = arch->name,
+      .sm = arch->sm,
+      .version = arch->version,
+      .version_reason = std::string("the first PTX version with target ") + arch->name + "; no operation of the kernel needs a newer one"};
 }
 
 LowestArch lowest_architecture(const ir::Prepared& kernel) {

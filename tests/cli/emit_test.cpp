@@ -13,8 +13,8 @@ using namespace kiln::test;
 
 namespace {
 
-// One kernel of the given name that stores a constant.
-std::string kernel_named(const std::string& name) {
+// One kernel of the given name that stores a constant; without places there is nothing to debug by.
+std::string kernel_named(const std::string& name, bool places = true) {
   std::string quoted;
   for (const char c : name) {
     if (static_cast<unsigned char>(c) >= 0x80) {
@@ -24,7 +24,7 @@ std::string kernel_named(const std::string& name) {
       quoted += c;
     }
   }
-  return "kernel \"" + quoted + R"(" {
+  std::string text = "kernel \"" + quoted + R"(" {
   file "named.cpp"
   loc @0:3
   buffer y : u32[*] out
@@ -38,6 +38,11 @@ std::string kernel_named(const std::string& name) {
   }
 }
 )";
+  if (places) return text;
+  const std::string head = "  file \"named.cpp\"\n  loc @0:3\n";
+  text.erase(text.find(head), head.size());
+  for (std::size_t at = 0; (at = text.find(" @0:")) != std::string::npos;) text.erase(at, 5);
+  return text;
 }
 
 }  // namespace
@@ -204,6 +209,28 @@ TEST_CASE("names that PTX cannot hold become distinct symbols and are found by t
   }
   CHECK(symbols.size() == names.size());
   CHECK(kernels == std::set<std::string>(names.begin(), names.end()));
+  // The same without anything to debug by, and what the assembler says of either, where there is one.
+  std::string bare = "kir 1\n";
+  for (const std::string& name : names) bare += kernel_named(name, false);
+  const std::string bare_source = folder.write("bare.kir", bare);
+  const auto bare_result = kiln_program({"emit", bare_source, "--arch", "sm_80", "--emit", "ptx", "-o", folder.file("bare")});
+  CAPTURE(bare_result.err);
+  REQUIRE(bare_result.status == 0);
+  CHECK(files_in(folder.file("bare")).size() == names.size());
+  for (const std::string& symbol : symbols) {
+    const std::string with = read_file(out + "/" + symbol + ".sm_80.ptx"),
+                      without = read_file(folder.file("bare/" + symbol + ".sm_80.ptx"));
+    CHECK(with.find(".loc") != std::string::npos);
+    CHECK(without.find(".loc") == std::string::npos);
+    CHECK(without.find(".entry " + symbol + "(") != std::string::npos);
+  }
+  if (run_process({"sh", "-c", "command -v ptxas"}).status == 0) {
+    for (const std::string& from : {source, bare_source}) {
+      const auto assembled = kiln_program({"emit", from, "--arch", "sm_80", "--emit", "cubin", "-o", folder.file("cubin")});
+      CAPTURE(assembled.err);
+      CHECK(assembled.status == 0);
+    }
+  }
   // Each runs by its original name.
   for (const std::string& name : names) {
     CAPTURE(name);
