@@ -1,4 +1,4 @@
-// kiln_bench [jit|cpu|blocks|compile|launch|runtime|start|math]... [--json]
+// kiln_bench [jit|cpu|blocks|compile|launch|runtime|start|emit|math]... [--json]
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   };
   const Bench benches[] = {{"jit", kiln::bench::jit},         {"cpu", kiln::bench::cpu},       {"blocks", kiln::bench::blocks},
                            {"compile", kiln::bench::compile}, {"launch", kiln::bench::launch}, {"runtime", kiln::bench::runtime},
-                           {"start", kiln::bench::start},     {"math", kiln::bench::math}};
+                           {"start", kiln::bench::start},     {"emit", kiln::bench::emit},     {"math", kiln::bench::math}};
   setenv("KILN_ENV", "off", 0);  // what is compiled is compiled
   bool json = false;
   std::vector<Bench> chosen;
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
       known = true;
     }
     if (!known) {
-      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, blocks, compile, launch, runtime, start, math\n",
+      std::fprintf(stderr, "kiln_bench: unknown benchmark '%s'; there are: jit, cpu, blocks, compile, launch, runtime, start, emit, math\n",
                    argv[i]);
       return 2;
     }

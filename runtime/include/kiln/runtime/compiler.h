@@ -39,8 +39,8 @@ struct CompiledCode {
 
 // Why code for a target is as it is, told by what decides it.
 struct TargetReasons {
-  struct Choice {                                         // an operation that became an instruction which older architectures lack
-    std::string operation, place, instruction, since;     // "warp_reduce.add u32", "file.cpp:12", "redux.sync", "sm_80"
+  struct Choice {                                      // an operation that became an instruction which older architectures lack
+    std::string operation, place, instruction, since;  // "warp_reduce.add u32", "file.cpp:12", "redux.sync", "sm_80"
   };
   std::string lowest_arch, lowest_arch_reason;  // the oldest that the kernel can be compiled for; the operation and place that need it
   std::uint32_t ptx_version = 0;                // Ptx: what compile() would say in .version
