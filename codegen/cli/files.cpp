@@ -190,7 +190,7 @@ fs::path new_temporary(const fs::path& folder, std::size_t& number, const std::s
     path = folder / ("." + std::to_string(getpid()) + "-" + std::to_string(number++) + std::string(kTemporary));
     made = make(path);
   } while (!made && (errno == EEXIST || errno == EINTR));
-  if (!made) fail("cannot " + what + ": " + std::strerror(errno));
+  if (!made) fail(what + ": " + std::strerror(errno));
   return path;
 }
 
@@ -229,7 +229,7 @@ void write_into(const fs::path& folder, const std::vector<OutputFile>& files, co
     signals.check();
     if (file.keep_equal && holds(folder / file.name, file.bytes)) continue;
     targets.push_back(folder / file.name);
-    temporary.push_back(new_temporary(folder, number, "write into the folder '" + folder.string() + "'", [&](const fs::path& path) {
+    temporary.push_back(new_temporary(folder, number, "cannot write into the folder '" + folder.string() + "'", [&](const fs::path& path) {
       const Descriptor made(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
       return made.number() >= 0;
     }));
@@ -249,7 +249,7 @@ bool write_new(const fs::path& folder, const std::vector<OutputFile>& files, con
   const fs::path above = folder.has_parent_path() ? folder.parent_path() : ".";
   const FolderLock lock(above);
   std::size_t number = 0;
-  const fs::path stage = new_temporary(above, number, "make the folder '" + folder.string() + "'",
+  const fs::path stage = new_temporary(above, number, "cannot make the folder '" + folder.string() + "'",
                                        [](const fs::path& path) { return ::mkdir(path.c_str(), 0777) == 0; });
   undo.add(stage);
   std::vector<fs::path> made;
