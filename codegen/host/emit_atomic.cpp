@@ -171,7 +171,7 @@ void Emitter::emit_atomic(ir::OpId id, Mask m) {
   start(head);
   llvm::PHINode* left = b_.CreatePHI(b_.getInt32Ty(), 2);
   left->addIncoming(set, entry);
-  Value* lane = b_.CreateZExt(b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {left, b_.getTrue()}), b_.getInt64Ty());
+  Value* lane = b_.CreateZExt(first_lane_of(b_, left), b_.getInt64Ty());
   const auto element = [&](llvm::AllocaInst* from, llvm::Type* t) { return b_.CreateLoad(t, b_.CreateGEP(t, from, lane)); };
   Value* at = same_place;
   if (!at) {

@@ -27,7 +27,7 @@ LaneLoop begin_loop(llvm::IRBuilder<>& b, llvm::Function* f, Value* set) {
   b.SetInsertPoint(head);
   loop.left = b.CreatePHI(b.getInt32Ty(), 2);
   loop.left->addIncoming(set, before);
-  loop.lane = b.CreateZExt(b.CreateIntrinsic(llvm::Intrinsic::cttz, {b.getInt32Ty()}, {loop.left, b.getTrue()}), b.getInt64Ty());
+  loop.lane = b.CreateZExt(first_lane_of(b, loop.left), b.getInt64Ty());
   llvm::IRBuilder<> at_next(loop.next);
   Value* rest = at_next.CreateAnd(loop.left, at_next.CreateSub(loop.left, at_next.getInt32(1)));
   loop.left->addIncoming(rest, loop.next);
@@ -162,7 +162,7 @@ llvm::Function* Emitter::checking_helper(bool stores, unsigned bytes, ir::Type i
   b.SetInsertPoint(fault);
   llvm::StructType* const where = where_type();
   const auto field = [&](unsigned n) { return b.CreateLoad(where->getElementType(n), b.CreateStructGEP(where, f->getArg(5), n)); };
-  Value* const lane = b.CreateIntrinsic(llvm::Intrinsic::cttz, {i32}, {all, b.getTrue()});
+  Value* const lane = first_lane_of(b, all);
   std::vector<Value*> arguments = {
       field(0), f->getArg(6), b.getInt32(0), index_of(b.CreateZExt(lane, i64)), extent, b.CreateAdd(b.CreateShl(field(1), 5), lane)};
   for (unsigned n = 2; n < where->getNumElements(); ++n) arguments.push_back(field(n));

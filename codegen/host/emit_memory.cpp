@@ -220,7 +220,7 @@ void Emitter::report_lanes(const Access& a, Value* bad) {
   Block *some = block("out.of.range"), *go_on = block("checked");
   b_.CreateCondBr(b_.CreateICmpNE(bad, b_.getInt32(0)), some, go_on, llvm::MDBuilder(c_).createUnlikelyBranchWeights());
   start(some);
-  report(a, b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {bad, b_.getFalse()}));
+  report(a, first_lane_of(b_, bad));
   branch_to(go_on);
   start(go_on);
 }

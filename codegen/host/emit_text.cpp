@@ -73,7 +73,7 @@ void Emitter::emit_check(ir::OpId id, Mask m) {
   Block *failed = block("check.failed"), *held = block("check.held");
   b_.CreateCondBr(b_.CreateICmpNE(failing, b_.getInt32(0)), failed, held, llvm::MDBuilder(c_).createBranchWeights(1, 1u << 20));
   start(failed);
-  Value* lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {failing, b_.getTrue()});
+  Value* lane = first_lane_of(b_, failing);
   const auto number = [&](std::size_t i) -> Value* { return i < op.operands.size() ? lane_bits(op.operands[i], lane) : b_.getInt64(0); };
   Value *first = number(1), *second = number(2);
   call_report(op.site, b_.getInt32(0), first, second, lane);
@@ -115,7 +115,7 @@ void Emitter::emit_log(ir::OpId id, Mask m) {
   index->addIncoming(first, before);
   b_.CreateCondBr(b_.CreateICmpULT(index, capacity), write, done);  // past the end all others are, too
   start(write);
-  Value* lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {left, b_.getTrue()});
+  Value* lane = first_lane_of(b_, left);
   Value* place = b_.CreateMul(index, b_.getInt64(log_stride_));
   Value* record = b_.CreateGEP(b_.getInt8Ty(), at(log_, sizeof(ir::LogHeader)), place);
   const std::array<Value*, 3> thread = thread_axes(b_, lane_thread(lane), block_dim_[0], block_dim_[1]);

@@ -94,14 +94,25 @@ Value* Emitter::lane_numbers() {
   return llvm::ConstantVector::get(each);
 }
 
+// With one bit more, which decides only where there is no other, so that the count is never of zero.
+Value* first_lane_of(llvm::IRBuilder<>& b, Value* set) {
+  Value* const some = b.CreateOr(set, b.getInt32(1u << (kLanes - 1)));
+  return b.CreateIntrinsic(llvm::Intrinsic::cttz, {b.getInt32Ty()}, {some, b.getTrue()});
+}
+
+Value* last_lane_of(llvm::IRBuilder<>& b, Value* set) {
+  Value* const some = b.CreateOr(set, b.getInt32(1));
+  return b.CreateSub(b.getInt32(kLanes - 1), b.CreateIntrinsic(llvm::Intrinsic::ctlz, {b.getInt32Ty()}, {some, b.getTrue()}));
+}
+
 Value* Emitter::first_lane(Mask m) {
   if (m.full()) return b_.getInt32(0);
-  return b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {bits(m), b_.getFalse()});
+  return first_lane_of(b_, bits(m));
 }
 
 Value* Emitter::last_lane(Mask m) {
   if (m.full()) return b_.getInt32(kLanes - 1);
-  return b_.CreateSub(b_.getInt32(kLanes - 1), b_.CreateIntrinsic(llvm::Intrinsic::ctlz, {b_.getInt32Ty()}, {bits(m), b_.getFalse()}));
+  return last_lane_of(b_, bits(m));
 }
 
 llvm::AllocaInst* Emitter::scratch_array(llvm::Type* type) {

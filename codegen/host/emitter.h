@@ -26,6 +26,11 @@ struct Mask {
   bool full() const { return lanes == nullptr; }
 };
 
+// The first and the last lane of a set, an i32 with a bit for each; of an empty set, some lane. LLVM may move what is done with a lane in
+// front of the branch that asks whether there is one, and there a count of zeros would be no lane's number, not even a fixed one.
+llvm::Value* first_lane_of(llvm::IRBuilder<>& b, llvm::Value* set);
+llvm::Value* last_lane_of(llvm::IRBuilder<>& b, llvm::Value* set);
+
 class Emitter {
  public:
   Emitter(llvm::LLVMContext& context, llvm::Module& module, const ir::Prepared& prepared, const CompileOptions& options,
