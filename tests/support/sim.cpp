@@ -31,11 +31,11 @@ const cuda::Driver& sim_driver() {
   return driver;
 }
 
-std::shared_ptr<Server> make_sim_server(int ordinal, const rt::CudaOptions& options) {
+namespace {
+
+std::shared_ptr<Server> open_sim(int ordinal, const rt::CudaOptions& options) {
   return rt::make_server(rt::make_cuda_device(sim_driver(), ordinal, options).value());
 }
-
-namespace {
 
 struct Servers {
   std::mutex mutex;
@@ -45,10 +45,6 @@ Servers& servers() {
   static Servers& all = *new Servers;
   return all;
 }
-
-}  // namespace
-
-namespace {
 
 // All of the driver's state goes, so that of the other devices too.
 void renew(Servers& all) {
@@ -62,18 +58,26 @@ bool is_lost(const std::shared_ptr<Server>& server) {
   return !state.has_value() && state.error().is_device_poisoned();
 }
 
+// Where a test before this one lost a device of all tests.
+void renew_where_lost(Servers& all) {
+  if (std::any_of(all.by_ordinal.begin(), all.by_ordinal.end(), [](const auto& entry) { return is_lost(entry.second); })) renew(all);
+}
+
 }  // namespace
+
+std::shared_ptr<Server> make_sim_server(int ordinal, const rt::CudaOptions& options) {
+  Servers& all = servers();
+  const std::lock_guard lock(all.mutex);
+  renew_where_lost(all);
+  return open_sim(ordinal, options);
+}
 
 Client sim_client(int ordinal) {
   Servers& all = servers();
   const std::lock_guard lock(all.mutex);
-  for (const auto& [_, server] : all.by_ordinal) {
-    if (!is_lost(server)) continue;
-    renew(all);
-    break;
-  }
+  renew_where_lost(all);
   std::shared_ptr<Server>& server = all.by_ordinal[ordinal];
-  if (server == nullptr) server = make_sim_server(ordinal);
+  if (server == nullptr) server = open_sim(ordinal, {});
   return Client(server);
 }
 

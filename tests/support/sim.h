@@ -22,7 +22,7 @@ struct SimDevice {
 };
 inline constexpr SimDevice kSimDevices[] = {{"cuda sim h200", "h200", kSimH200}, {"cuda sim t4", "t4", kSimT4}};
 
-// A server of its own on one of them.
+// A server of its own on one of them; the driver starts anew as for sim_client().
 std::shared_ptr<Server> make_sim_server(int ordinal = kSimH200, const rt::CudaOptions& options = {});
 // The process's client of one of them. Where one of these devices was poisoned, the driver starts anew first, so that the caller gets one
 // that is well and one fault makes one test fail; clients, streams and buffers from before are of no use then. Ask for it in each test.
