@@ -14,6 +14,7 @@ KILN_KERNEL(byte_entropy, (In<u32> bins, Out<f32> entropy, Val<f64> bytes))
   block_size(byte_bins);
   require(bins.size() == byte_bins);
   require(entropy.size() == 1);
+  require(grid_dim().x * grid_dim().y * grid_dim().z == 1);
   Shared<f32> per_warp(warps);
   auto t = thread_id().x;
   Var<u32> count;
