@@ -53,12 +53,14 @@ int file_of(const std::string& name, std::vector<std::string>& names) {
   return static_cast<int>(names.size() - 1);
 }
 
-SourceFile find_source(const std::string& name, const std::vector<std::string>& folders) {
+SourceFile find_source(const std::string& name, const SourcePlaces& allowed) {
   SourceFile file{name, "", {}};
-  std::vector<fs::path> places{fs::path(name)};
-  for (const std::string& folder : folders) {
-    places.push_back(fs::path(folder) / fs::path(name).relative_path());
-    places.push_back(fs::path(folder) / fs::path(name).filename());
+  std::vector<fs::path> places;
+  if (allowed.as_named) places.emplace_back(name);
+  const fs::path below = fs::path(name).relative_path().lexically_normal();
+  for (const std::string& folder : allowed.folders) {
+    if (!below.empty() && *below.begin() != "..") places.push_back(fs::path(folder) / below);
+    if (below.filename() != "..") places.push_back(fs::path(folder) / below.filename());
   }
   std::error_code ignored;
   for (const fs::path& place : places) {
@@ -228,8 +230,7 @@ std::vector<FormLine> lines_of_nvdisasm(const std::string& text, std::vector<std
   return lines;
 }
 
-Listing make_listing(const Variant& variant, const ir::Prepared& kernel, const CompileOptions& options,
-                     const std::vector<std::string>& folders) {
+Listing make_listing(const Variant& variant, const ir::Prepared& kernel, const CompileOptions& options, const SourcePlaces& places) {
   Listing listing{variant.name(), options.arch, {}, {}};
   std::vector<std::string> names = variant.recorded().files;
   listing.forms.push_back({"IR, as recorded", "", lines_of_ir(ir::print(variant.recorded()))});
@@ -240,7 +241,7 @@ Listing make_listing(const Variant& variant, const ir::Prepared& kernel, const C
   } else {
     listing.forms.push_back(host_code(code.code, options.arch));
   }
-  for (const std::string& name : names) listing.files.push_back(find_source(name, folders));
+  for (const std::string& name : names) listing.files.push_back(find_source(name, places));
   return listing;
 }
 

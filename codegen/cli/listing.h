@@ -38,9 +38,13 @@ struct Listing {
   std::vector<Form> forms;
 };
 
-// Sources are looked for as they are named, then in each of `folders`.
-Listing make_listing(const Variant& variant, const ir::Prepared& kernel, const CompileOptions& options,
-                     const std::vector<std::string>& folders);
+// Where the sources of a kernel are looked for: in each of `folders`, which no name leads out of, and before that as they are named. That
+// is not for a kernel that may be anybody's, who would name what is to be shown.
+struct SourcePlaces {
+  std::vector<std::string> folders;
+  bool as_named = true;
+};
+Listing make_listing(const Variant& variant, const ir::Prepared& kernel, const CompileOptions& options, const SourcePlaces& places);
 
 // The parts of it that need no compiler; each text as its program prints it.
 std::vector<FormLine> lines_of_ir(const std::string& text);

@@ -82,7 +82,12 @@ std::size_t terminal_width() {
 }
 
 int show_side(const Options& options, const Variant& variant, const ir::Prepared& kernel, const CompileOptions& target) {
-  const Listing listing = make_listing(variant, kernel, target, options.source_roots);
+  SourcePlaces places{options.source_roots};
+  if (options.source.ends_with(".kir")) {
+    places.as_named = false;
+    places.folders.push_back(std::filesystem::path(options.source).parent_path().string());
+  }
+  const Listing listing = make_listing(variant, kernel, target, places);
   if (!options.html.empty()) {
     const std::filesystem::path file(options.html);
     if (!file.has_filename()) usage("--html '" + options.html + "' names no file");

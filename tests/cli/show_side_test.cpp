@@ -114,6 +114,26 @@ TEST_CASE("a source that is not there, and tools that are not, are said") {
   CHECK(html.find("no machine code") != std::string::npos);
 }
 
+TEST_CASE("a .kir file, which may be anybody's, does not choose what is shown of other folders") {
+  const TempFolder secret;
+  const std::string path = secret.write("secret.txt", "secret one\nsecret two\nsecret three\nsecret four\n");
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.file("kir"));
+  const std::string beside = folder.write("beside.txt", "secret too\nsecret too\nsecret too\nsecret too\n");
+  const std::string up = std::filesystem::relative(path, folder.file("kir")).string();
+  for (const std::string& name : {path, up, std::string("../beside.txt"), "x/../../" + std::filesystem::path(beside).filename().string()}) {
+    CAPTURE(name);
+    std::string text = kKernel;
+    text.replace(text.find("src/twice.cpp"), 13, name);
+    const std::string kernel = folder.write("kir/twice.kir", text);
+    const auto shown = run_process({KILN_BINARY_DIR "/bin/kiln", "show", kernel, kName, "--side", "--arch", "sm_80"},
+                                   {"KILN_DEVICE=cpu", "KILN_ENV=off"}, 120, folder.file("kir"));
+    CHECK(shown.status == 0);
+    CHECK(shown.out.find("secret t") == std::string::npos);
+    CHECK(shown.out.find("the source was not found") != std::string::npos);
+  }
+}
+
 TEST_CASE("code for CPUs is disassembled where there is a disassembler") {
   if (run_process({"/bin/sh", "-c", "command -v objdump || command -v llvm-objdump"}).status != 0) return;
   const Files files;
@@ -130,7 +150,7 @@ TEST_CASE("the document has each line of each form with its file and line") {
   // The .kir file is a source, too, of what says nothing of its place.
   REQUIRE(said["files"].size() == 2);
   CHECK(said["files"][1]["name"] == "src/twice.cpp");
-  CHECK(said["files"][1]["path"] == "src/twice.cpp");
+  CHECK(said["files"][1]["path"] == files.folder.file("src/twice.cpp"));
   REQUIRE(said["forms"].size() == 3);
   for (const json& form : said["forms"]) {
     std::set<int> lines;
